@@ -1,0 +1,8 @@
+"""The one exception that stands for a user's mistake."""
+
+
+class CourseError(Exception):
+    """Something the user gave is wrong; the message is one line: what, where, and what to do.
+
+    Command lines print the message without a traceback and exit with status 2.
+    """
