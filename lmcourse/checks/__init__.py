@@ -1,0 +1,1 @@
+"""Public checks, predictions and quizzes: what a student runs before handing in."""
