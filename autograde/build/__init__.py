@@ -1,0 +1,1 @@
+"""From `solutions/weekNN_slug.py` to nbgrader notebooks, student notebooks and check tables."""

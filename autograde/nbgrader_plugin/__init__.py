@@ -1,0 +1,1 @@
+"""What the stock nbgrader commands load: configuration, the repair step and the step that asks the judge."""
