@@ -1,0 +1,6 @@
+"""Corpora with a known floor, and the user's own text."""
+
+from lmcourse.corpora.markov import MarkovCorpus
+from lmcourse.corpora.regimes import RegimeDocs
+
+__all__ = ["MarkovCorpus", "RegimeDocs"]
