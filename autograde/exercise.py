@@ -170,7 +170,9 @@ class HiddenExercise:
 
         return keep
 
-    def _collect(self, into: list[Solution], name: str, note: str, names: dict, bare: bool = False) -> Callable:
+    def _collect(
+        self, into: list[Solution], name: str, note: str, names: dict, bare: bool = False
+    ) -> Callable:
         def keep(function: Callable) -> Callable:
             base = dict(self.reference.names) if self.reference and not bare else {}
             into.append(Solution(name, note, {**base, self.entry: function, **names}))
