@@ -154,9 +154,7 @@ def _read_header(path: Path) -> tuple[dict, int]:
     try:
         header = json.loads(text.decode())
         if header["version"] != VERSION:
-            raise CourseError(
-                f"{path}: token file of version {header['version']}, expected version {VERSION}"
-            )
+            raise CourseError(f"{path}: token file version {header['version']}, expected {VERSION}")
         dtype = DTYPES[header["dtype"]]
         count, vocab_size = header["count"], header["vocab_size"]
         sound = (

@@ -1,0 +1,51 @@
+"""One layer: attention and a feed-forward part, each on a normalised copy of the residual stream."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lmcourse.model.attention import Attention
+from lmcourse.model.config import TransformerConfig
+from lmcourse.model.linear import linear
+
+
+class SwiGLU(nn.Module):
+    """A gated feed-forward part (Shazeer 2020, arXiv:2002.05202); its width keeps 8 * width**2 parameters."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        hidden = -(-8 * width // 3 // 16) * 16  # 8/3 of the width, rounded up to a multiple of 16
+        self.gate = linear(width, hidden)
+        self.up = linear(width, hidden)
+        self.residual = linear(hidden, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.residual(F.silu(self.gate(x)) * self.up(x))
+
+
+class ReLU2(nn.Module):
+    """A feed-forward part with a squared ReLU (So et al. 2021, arXiv:2109.08668)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.up = linear(width, 4 * width)
+        self.residual = linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.residual(F.relu(self.up(x)).square())
+
+
+class Block(nn.Module):
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.attention_norm = nn.RMSNorm(config.width)
+        self.attention = Attention(config)
+        self.mlp_norm = nn.RMSNorm(config.width)
+        self.mlp = SwiGLU(config.width) if config.mlp == "swiglu" else ReLU2(config.width)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> Tensor:
+        """x: (B, T, width) -> (B, T, width)"""
+        x = x + self.dropout(self.attention(self.attention_norm(x), cos, sin, mask))
+        return x + self.dropout(self.mlp(self.mlp_norm(x)))
