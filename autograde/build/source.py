@@ -77,9 +77,7 @@ def _read_cell(cell, where: str) -> SourceCell:
             f"{where}: unknown role {name!r}; the roles are {_names('code')}, {_names('markdown')}"
         )
     if role.kind != cell.cell_type:
-        raise CourseError(
-            f"{where}: role {name!r} belongs on a {role.kind} cell, this is a {cell.cell_type} cell"
-        )
+        raise CourseError(f"{where}: role {name!r} is for {role.kind} cells, this is a {cell.cell_type} cell")
     exercise = cell.metadata.get("exercise")
     if role.needs_exercise and not exercise:
         raise CourseError(f'{where}: role {name!r} needs exercise=, as exercise="W1.4"')
