@@ -1,0 +1,1 @@
+"""Decides verdicts. No student code runs in this process, except where an answer says `isolation="none"`."""
