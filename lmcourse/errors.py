@@ -6,3 +6,7 @@ class CourseError(Exception):
 
     Command lines print the message without a traceback and exit with status 2.
     """
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of a traceback (IPython asks exceptions for it)."""
+        return [f"lmcourse: {self}"]

@@ -7,9 +7,11 @@
 | list | `[...]` |
 | tuple | `{"tuple": [...]}` |
 | dict | `{"dict": [[key, value], ...]}` |
-| torch tensor | `{"tensor": "int64", "shape": [2, 3], "data": [...]}`, data flat in row-major order |
+| torch tensor | `{"tensor": "int64", "shape": [2, 3], "data": [...]}` |
 | numpy array or scalar | `{"array": "float32", "shape": [...], "data": [...]}` |
 | torch.Generator | `{"generator": seed}`, fresh from `manual_seed(seed)` |
+
+The data of tensors and arrays is flat, in row-major order, with booleans as 0 and 1.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ def encode(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, np.generic | np.ndarray):
-        data = [_plain(x) for x in np.asarray(value).ravel().tolist()]
+        data = [_element(x) for x in np.asarray(value).ravel().tolist()]
         return {"array": str(value.dtype), "shape": list(value.shape), "data": data}
     if isinstance(value, float):
         return _plain(value)
     if isinstance(value, torch.Tensor):
-        data = [_plain(x) for x in value.detach().cpu().flatten().tolist()]
+        data = [_element(x) for x in value.detach().cpu().flatten().tolist()]
         return {"tensor": str(value.dtype).removeprefix("torch."), "shape": list(value.shape), "data": data}
     if isinstance(value, list):
         return [encode(x) for x in value]
@@ -77,12 +79,16 @@ def decode(data: Any) -> Any:
     raise ValueError(f"not an encoded value: keys {sorted(data)}")
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if isinstance(value, bool | int | float | str):
-        return value
+def _element(value: Any) -> Any:
+    if isinstance(value, bool | int | str):
+        return int(value) if isinstance(value, bool) else value
+    if isinstance(value, float):
+        return _plain(value)
     raise TypeError(f"a public case cannot hold an element of type {type(value).__name__}")
+
+
+def _plain(value: float) -> Any:
+    return value if math.isfinite(value) else {"float": str(value)}
 
 
 def _seed(generator: torch.Generator) -> int:

@@ -34,7 +34,7 @@ class Row:
 
     `yours` and `expected` are short texts, of one or more lines. `message` says in words what is wrong, and
     is shown below the row. `state` is one of the words above; where it is not given, it follows from `ok`.
-    `details` (a traceback, inputs) is folded away in the notebook.
+    `inputs` (what the student's function was called with) and `trace` (a traceback) are folded away.
     """
 
     case: str
@@ -44,7 +44,8 @@ class Row:
     ok: bool
     message: str = ""
     state: str = ""
-    details: str = ""
+    inputs: str = ""
+    trace: str = ""
 
     def __post_init__(self) -> None:
         if not self.state:
