@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from lmcourse.errors import CourseError
 
@@ -24,20 +25,24 @@ def ffd_pack(lengths: Sequence[int], T: int) -> list[list[int]]:
     Raises:
         CourseError: a length below 1.
     """
-    if any(length < 1 for length in lengths):
+    if len(lengths) and min(lengths) < 1:
         raise CourseError(f"lengths: a document has at least 1 token, got {min(lengths)}")
     bins: list[list[int]] = []
-    room: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):  # stable: ties keep order
+    # The open bins by the room they have left, each a heap of bin numbers: the first bin with room for n
+    # tokens is the smallest number on top of the heaps n..T. Asking every bin takes time with the square.
+    by_room: list[list[int]] = [[] for _ in range(max(T, 0) + 1)]
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):  # stable: ties keep their order
         length = lengths[index]
         if length > T:
             continue
-        for slot, free in enumerate(room):
-            if length <= free:
-                bins[slot].append(index)
-                room[slot] -= length
-                break
+        first, room = min(
+            ((heap[0], room) for room, heap in enumerate(by_room) if heap and room >= length),
+            default=(len(bins), T),
+        )
+        if first == len(bins):
+            bins.append([])
         else:
-            bins.append([index])
-            room.append(T - length)
+            heappop(by_room[room])
+        bins[first].append(index)
+        heappush(by_room[room - length], first)
     return bins

@@ -13,31 +13,21 @@ from lmcourse.errors import CourseError
 Stream = TypeVar("Stream", Tensor, np.ndarray)
 
 
-def take_windows(tokens: Tensor | np.ndarray, starts: Tensor, T: int) -> tuple[Tensor, Tensor]:
-    """The windows that begin at `starts`, and their targets, one token further on.
+def take_rows(tokens: Tensor | np.ndarray, rows: Tensor, padding: int = 0) -> Tensor:
+    """The tokens at given places of a stream.
 
     Args:
         tokens: (N,) integer stream, a tensor or a (memory-mapped) array of any integer type.
-        starts: (B,) int64, each in 0..N-T-1.
-        T: tokens per window.
+        rows: (B, T+1) int64 places in 0..N-1; negative ones take `padding`.
 
     Returns:
-        x, y: (B, T) int64; `y[b, i]` is the token after `x[b, i]`. Both are views of one (B, T+1) tensor.
-
-    Raises:
-        CourseError: a window would run over an end of the stream.
+        (B, T+1) int64
     """
-    if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) <= len(tokens) - T - 1:
-        raise CourseError(
-            f"starts: windows of {T} tokens and one target begin at 0..{len(tokens) - T - 1} in a stream of "
-            f"{len(tokens)} tokens, got {int(starts.min())}..{int(starts.max())}"
-        )
-    index = starts[:, None] + torch.arange(T + 1)  # (B, T+1)
     if isinstance(tokens, Tensor):
-        window = tokens[index].long()
+        taken = tokens[rows].long()
     else:
-        window = torch.from_numpy(tokens[index.numpy()].astype(np.int64))
-    return window[:, :-1], window[:, 1:]
+        taken = torch.from_numpy(tokens[rows.numpy()].astype(np.int64))
+    return taken.masked_fill_(rows < 0, padding)
 
 
 def sample_windows(
@@ -57,13 +47,23 @@ def sample_windows(
     Raises:
         CourseError: the stream has no window of T tokens and one target.
     """
-    if len(tokens) <= T:
+    rows = take_rows(tokens, sample_places(len(tokens), B, T, generator))
+    return rows[:, :-1], rows[:, 1:]
+
+
+def sample_places(N: int, B: int, T: int, generator: torch.Generator) -> Tensor:
+    """Places of B random windows of T tokens and one target in a stream of N tokens: (B, T+1) int64.
+
+    Raises:
+        CourseError: the stream has no such window.
+    """
+    if N <= T:
         raise CourseError(
-            f"tokens: a window of T={T} tokens needs a stream of at least {T + 1}, got {len(tokens)}; "
+            f"tokens: a window of T={T} tokens needs a stream of at least {T + 1}, got {N}; "
             "take a smaller T or a longer text"
         )
-    starts = torch.randint(len(tokens) - T, (B,), generator=generator)
-    return take_windows(tokens, starts, T)
+    starts = torch.randint(N - T, (B,), generator=generator)
+    return starts[:, None] + torch.arange(T + 1)
 
 
 def split_tail(tokens: Stream, fraction: float) -> tuple[Stream, Stream]:
