@@ -77,7 +77,7 @@ def hidden_faults(exercise: HiddenExercise) -> list[str]:
     return faults
 
 
-def stub_faults(exercise: HiddenExercise, stub: str, points: float, state: str) -> list[str]:
+def stub_faults(exercise: HiddenExercise, stub: str, points: float | None, state: str) -> list[str]:
     """The exercise as released, which must earn nothing.
 
     Args:
@@ -85,12 +85,12 @@ def stub_faults(exercise: HiddenExercise, stub: str, points: float, state: str) 
         points, state: what the judge gives for it.
     """
     faults = []
-    if points > 0:
+    if points is None:
+        faults.append(f"{exercise.id}: judging the stub as released ends in {state!r}")
+    elif points > 0:
         faults.append(
             f"{exercise.id}: the stub as released earns {points:g} of {exercise.spec.points} points"
         )
-    elif state in ("right", "partly"):
-        faults.append(f"{exercise.id}: the stub as released is judged {state!r}")
     if "replace this line with your answer" not in stub:
         faults.append(
             f"{exercise.id}: the answer cell has no solution region, so its stub shows no place to fill in"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import nbformat
 from nbformat import NotebookNode
+from nbgrader.converters import GenerateAssignment
 
 from autograde.nbgrader_plugin.course_root import CourseRoot
+from autograde.nbgrader_plugin.steps import StepFailed, run_step
 from lmcourse.errors import CourseError
 from lmcourse.exercises import Week
 
@@ -29,18 +29,13 @@ def release(week: Week, notebook: NotebookNode, root: CourseRoot) -> NotebookNod
         root.source(week).write_text(dumps(notebook), encoding="utf-8")
     except OSError as error:
         raise CourseError(f"cannot write {root.source(week)}: {error.strerror}") from None
-    result = root.nbgrader().generate_assignment(week.id)
-    if not result["success"]:
-        raise CourseError(_reason(week, root, result))
+    try:
+        run_step(root, week, GenerateAssignment)
+    except StepFailed as failed:
+        if "there are submissions associated" in failed.log:
+            raise CourseError(
+                f"{root.path} holds marks for an earlier {week.id} whose cells were others; build into a new "
+                "course folder (--course DIR), or delete that one if its marks are not needed"
+            ) from None
+        raise CourseError(f"nbgrader could not release {week.id}: {failed.reason}") from None
     return nbformat.read(root.release(week), as_version=4)
-
-
-def _reason(week: Week, root: CourseRoot, result: dict) -> str:
-    said = "\n".join(result.get(part) or "" for part in ("log", "error")).strip()
-    if "there are submissions associated" in said:
-        return (
-            f"{root.path} holds marks for an earlier {week.id} whose cells were others; "
-            "build into a new course folder (--course DIR), or delete that one if its marks are not needed"
-        )
-    reasons = re.findall(r"^ *[\w.]*(?:Error|Exception): .*$", result.get("log") or said, re.MULTILINE)
-    return f"nbgrader could not release {week.id}: {reasons[-1].strip() if reasons else said[-200:]}"

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbgrader.apps.api import NbGraderAPI
-from nbgrader.coursedir import CourseDirectory
-from traitlets.config import Config
-
-from autograde.nbgrader_plugin.config import CONFIG_FILE, configure, find_commands
+from autograde.nbgrader_plugin.config import CONFIG_FILE
 from lmcourse.errors import CourseError
 from lmcourse.exercises import Week
-
-DEFAULT_COURSE = Path("build") / "course"
 
 
 @dataclass(frozen=True)
@@ -52,12 +44,3 @@ class CourseRoot:
     @property
     def gradebook(self) -> Path:
         return self.path / "gradebook.db"
-
-    def nbgrader(self) -> NbGraderAPI:
-        """nbgrader in this process, configured as its commands are in this folder."""
-        find_commands()
-        config = configure(Config())
-        config.CourseDirectory.root = str(self.path.resolve())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return NbGraderAPI(CourseDirectory(config=config), config=config, log_level=logging.WARNING)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from autograde.build.source import read_source
+from autograde.exercise import HiddenExercise, Wrong
 from autograde.nbgrader_plugin.course_root import CourseRoot
 from lmcourse import exercises as registry
 
@@ -108,3 +110,54 @@ def cells_of(tmp_path):
 @pytest.fixture
 def root(tmp_path) -> CourseRoot:
     return CourseRoot(tmp_path / "course")
+
+
+def hidden_hello() -> HiddenExercise:
+    """A complete hidden side of W0.1."""
+    exercise = HiddenExercise("W0.1")
+
+    def hello_check(x):
+        return 2 * x + 1
+
+    exercise.set_reference(hello_check)
+    exercise.variant("adds twice")(lambda x: x + x + 1)
+    exercise.variant("one first")(lambda x: 1 + 2 * x)
+    exercise.mutant("no one", "You forgot to add one.")(lambda x: 2 * x)
+    exercise.mutant("square", "You squared x.")(lambda x: x * x)
+
+    @exercise.property("twice plus one", 1)
+    def _(answer, draw):
+        x = float(draw.rng.normal())
+        if abs(answer(x) - (2 * x + 1)) > 1e-9:
+            raise Wrong("not twice x plus one", f"x = {x:.3g}")
+
+    exercise.public_case("three", "an example")(lambda: (3.0,))
+    return exercise
+
+
+def hidden_relu() -> HiddenExercise:
+    """A complete hidden side of W0.2."""
+    exercise = HiddenExercise("W0.2")
+
+    def test_relu(impl):
+        x = torch.tensor([-2.0, -0.5, 0.0, 0.5, 3.0])
+        assert torch.equal(impl(x), x.clamp(min=0))
+
+    exercise.set_reference(test_relu)
+    exercise.accepts("torch")(torch.relu)
+    exercise.accepts("clamp")(lambda x: x.clamp(min=0))
+    exercise.rejects("identity", "nothing is cut off")(lambda x: x)
+    exercise.rejects("absolute", "negative numbers come back")(torch.abs)
+
+    @exercise.mutant("only positive numbers", "Your test never looks at negative numbers.")
+    def _(impl):
+        assert impl(torch.tensor([2.0])).item() == 2.0
+
+    return exercise
+
+
+@pytest.fixture
+def hidden():
+    """The hidden side of both exercises, by id, fresh for each test."""
+    exercises = {"W0.1": hidden_hello(), "W0.2": hidden_relu()}
+    return exercises.__getitem__

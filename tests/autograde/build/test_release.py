@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbgrader.api import Gradebook
 
 from autograde.build.assemble import assemble
 from autograde.build.release import dumps, release
@@ -77,6 +78,20 @@ def test_an_unclosed_solution_region_is_reported_in_one_line(week, cells_of, tex
     ) as refused:
         release(week, assemble(week, cells), root)
     assert "\n" not in str(refused.value)
+
+
+def test_marks_for_other_cells_stop_a_new_release_and_stay(week, master, cells_of, text, root):
+    release(week, master, root)
+    with Gradebook(f"sqlite:///{root.gradebook}") as gradebook:
+        gradebook.add_student("ada")
+        gradebook.add_submission("W0", "ada")
+    setup = '# %% role="setup"\nimport math\n\n# %% [markdown]\n# Between'
+    other = assemble(week, cells_of(text.replace("# %% [markdown]\n# Between", setup)))
+    with pytest.raises(CourseError, match=r"holds marks for an earlier W0 .* \(--course DIR\)"):
+        release(week, other, root)
+    with Gradebook(f"sqlite:///{root.gradebook}") as gradebook:
+        assert [s.student.id for s in gradebook.assignment_submissions("W0")] == ["ada"]
+    release(week, master, root)
 
 
 def test_a_course_folder_that_cannot_be_made_is_reported(week, master, root):
