@@ -20,7 +20,7 @@ from autograde.exercise import Draw, Wrong
 
 
 def case(draw: Draw, *words: str, **sizes: Any) -> str:
-    """A failing case in words: what is special, the sizes, the seed: `one document a row, B=3, T=7, seed 42`."""
+    """A failing case in words: what is special, sizes, seed: `one document a row, B=3, T=7, seed 42`."""
     return ", ".join([*words, *(f"{name}={size}" for name, size in sizes.items()), f"seed {draw.seed}"])
 
 

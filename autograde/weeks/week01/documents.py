@@ -10,7 +10,7 @@ from torch import Tensor
 def rows_of_ids(
     rng: np.random.Generator, B: int, T: int, mean_length: float = 4.0, consecutive: bool = False
 ) -> Tensor:
-    """Long[B, T]: rows of runs of random length, at least two runs where T > 1; each id has one run in its row.
+    """Long[B, T]: rows of runs of random length, two or more where T > 1; an id has one run in its row.
 
     The ids are unsorted, or `consecutive` as packing makes them.
     """
