@@ -97,8 +97,8 @@ print(f"reads of one character: {reads.min()} to {reads.max()}; never read: {(re
 print(f"starts that were never drawn: {1 - len(np.unique(starts)) / (N - T):.1%}")
 
 # %% [markdown]
-# Ten "epochs", and more than nine windows in ten never came up in exactly that place; some characters were read
-# twice as often as others. That is harmless. It is the word *epoch* that promises too much.
+# Ten "epochs", and still more than nine windows in ten never came up in exactly that place; some characters were read
+# more than twice the average, a few not at all. That is harmless. It is the word *epoch* that promises too much.
 #
 # A budget in tokens also stays the same when the window changes. A step of 32,768 tokens is 256 windows of 128, or
 # 64 windows of 512. Large models see most of their data about once: DeepSeek-V3 was trained on 14.8 trillion tokens
@@ -220,8 +220,8 @@ print(f"contiguous tail:           {known(starts[: -400 - T], starts[-400:]):.1%
 #
 # $$\text{overlap of two windows } k \text{ places apart} = \frac{\max(0,\, T - k)}{T}$$
 #
-# **Worked number.** With $T = 4$ and $k = 1$ the overlap is 3/4. Ten tokens with `fraction=0.2` have a tail of two;
-# 1,003 tokens with `fraction=0.1` have a tail of `int(100.3)` = 100, and training keeps the other 903.
+# **Worked number.** With $T = 4$ and $k = 1$ the overlap is 3/4. A stream of 1,003 tokens with `fraction=0.1` has a
+# tail of `int(100.3)` = 100 tokens; training keeps the other 903.
 
 # %% [markdown] exercise="W1.2" role="contract"
 # **Contract.** `split_tail(tokens, fraction) -> (train, validation)` and the number `overlap_share`
@@ -232,7 +232,8 @@ print(f"contiguous tail:           {known(starts[: -400 - T], starts[-400:]):.1%
 # | `fraction` | share of the tail, `0 <= fraction < 1` |
 # | **returns** | `train`, then `validation`: the last `int(N * fraction)` tokens; both in their old order |
 #
-# Together the parts are the whole stream, and no token is in both. Views are fine, no copy is needed.
+# Together the parts are the whole stream, and no token is in both. Views are fine, no copy is needed. Example: ten
+# tokens with `fraction=0.2` are cut into the first eight and the last two.
 #
 # `overlap_share` is the share of tokens that the windows of length 128 starting at 1000 and at 1001 have in common.
 # Any kind of number will do: a fraction of two integers, a float.
@@ -330,7 +331,8 @@ lmcourse.widgets.waste()
 # The stream is every document in order, each followed by `eos`; an empty document is a lone `eos`. Rows follow one
 # another without overlap. A remainder that does not fill a row is dropped; with fewer than `T + 1` tokens, `R` is 0.
 # `doc_id` is the index of the document in `docs`; the `eos` has the id of the document that it closes. A document
-# that goes on in the next row keeps its id.
+# that goes on in the next row keeps its id. The rows above are the example: `[5, 6, 7]`, `[8, 9]`, `[4, 4, 4, 3, 2]`,
+# `T = 5`, `eos = 0`.
 
 # %% exercise="W1.3" role="answer"
 def pack(docs: list[list[int]], T: int, eos: int) -> tuple[Tensor, Tensor]:
@@ -557,6 +559,9 @@ predict("W1.4", "Eight tokens in four documents of two: how many True entries ha
 #
 # `keep` is `False` where the input is `eos`, in the last column too, and where `doc_id[b, i + 1] != doc_id[b, i]`.
 # The prediction *of* the `eos` is kept. A document that goes on from the row before counts its positions from 0 here.
+#
+# Example: ids `0 0 0 1 1 1` with the `eos` at place 2 give `pos` `0 1 2 0 1 2`, and all but the prediction at place 2
+# are kept.
 
 # %% exercise="W1.5" role="answer"
 def positions_and_loss_mask(doc_id: Tensor, eos_positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -635,6 +640,8 @@ show_figure(*pictures.bins_figure({"in order of arrival": in_order, "longest fir
 # Take the documents by decreasing length; among equal lengths the smaller index comes first. Put each into the first
 # bin, in order of opening, that has room for it; open a new bin if none has. Documents longer than `T` are left out.
 # Bins come in order of opening, indices in order of placement. A document of exactly `T` tokens fills a bin.
+#
+# Example: `ffd_pack([3, 6, 2, 7, 4], 10)` is `[[3, 0], [1, 4], [2]]`, that is 7 + 3, 6 + 4 and 2 tokens.
 
 # %% exercise="W1.6" role="answer"
 def ffd_pack(lengths: list[int], T: int) -> list[list[int]]:
