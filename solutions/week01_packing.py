@@ -699,8 +699,8 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 # 2. change one token in document A, and run it again;
 # 3. no logit of any other document may move.
 #
-# Zero means zero here. The other documents' numbers go through the same operations with the same inputs, so a right
-# model gives the same bits. A tolerance of 1e-6 is generous.
+# In the table above, "may not move" meant zero to the last bit. Other right models may add up numbers in another order
+# from one call to the next, and differ by rounding, up to about 1e-5. Leaks worth the name are a hundred times larger.
 
 # %% [markdown]
 # The hard part is what the test does *not* look at. A leak may exist only backwards, only in the last row, only from
@@ -718,8 +718,8 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 #
 # $$\max_{(b,i)\,:\, d_{b,i} \ne d_{\text{changed}} \text{ or } i < i_{\text{changed}}} \left| f(t')_{b,i} - f(t)_{b,i} \right| = 0$$
 #
-# **Worked number.** In the table of the section on `eos`, the entry for the mask is exactly 0, the one without mask is
-# not. Every threshold between the two would do, which is why this kind of test is so pleasant.
+# **Worked number.** The cell on what `eos` does not do measured a leak of 4e-2 without the mask and 0 with it. Allow for
+# rounding, 1e-5, and every limit between 1e-5 and the smallest leak does; 1e-4 is a good choice.
 
 # %% [markdown] exercise="W1.7" role="contract"
 # **Contract.** `test_no_leak(model_fn) -> None`
@@ -734,7 +734,8 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 # | **returns** `logits` | `(B, T, 32)` float |
 #
 # Return quietly if the documents of a row do not see each other and no token sees a later one; raise `AssertionError`
-# otherwise. Rows of a batch never see each other in a right model, whatever their ids. Use no global random state.
+# otherwise. Rows of a batch never see each other in a right model, whatever their ids. Two calls of a right model with
+# the same input may differ by rounding, up to 1e-5; leaks are 1e-3 or more. Use no global random state.
 
 # %% exercise="W1.7" role="answer"
 def test_no_leak(model_fn) -> None:
@@ -754,7 +755,7 @@ def test_no_leak(model_fn) -> None:
         for row, place in (tokens != 0).nonzero().tolist():  # each token but eos, one at a time
             changed = tokens.clone()
             changed[row, place] = 1 + tokens[row, place] % 31  # another token, never eos
-            moved = (model_fn(changed, doc_id, training) - before).abs().amax(dim=2) > 1e-6  # (2, 18)
+            moved = (model_fn(changed, doc_id, training) - before).abs().amax(dim=2) > 1e-4  # (2, 18)
             may_move = torch.zeros_like(moved)
             may_move[row] = (doc_id[row] == doc_id[row, place]) & (column >= place)
             where = (moved & ~may_move).nonzero().tolist()
@@ -777,7 +778,7 @@ predict("W1.7", "A test changes one token in row 0 only. Name a leak that it can
 
 # %% [markdown] exercise="W1.7" role="hint"
 # For each row and each token that is not `eos`: clone the tokens, write another id there, and compute
-# `moved = (model_fn(changed, doc_id, training) - before).abs().amax(dim=2) > 1e-6`, shape `(B, T)`. Allowed to move is
+# `moved = (model_fn(changed, doc_id, training) - before).abs().amax(dim=2) > 1e-4`, shape `(B, T)`. Allowed to move is
 # only the same row, the same id, and places from the changed one on. Assert that `moved & ~allowed` is empty, and that
 # the changed place itself moved.
 
@@ -975,7 +976,7 @@ quiz("W1", 6)
 # - Mask: `j <= i` and the same document. `eos` and position reset do not replace it.
 # - Positions restart per document. The prediction from an input `eos` does not count; the prediction of `eos` does.
 # - First-fit decreasing keeps documents whole. Report the fill rate and what was left out.
-# - Test a leak by changing one token: other documents must not move by a single bit. Prove that the probe works.
+# - Test a leak by changing one token: other documents must not move. Prove that the probe works.
 # - Below the floor means a leak. In-order validation rewards it, shuffled validation shows it.
 #
 # **Next week** starts where `keep` ended: what exactly is the loss divided by, when rows, documents and machines hold

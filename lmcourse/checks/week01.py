@@ -89,9 +89,11 @@ def _about_targets(x: Tensor, y: Tensor, tokens: Tensor, start: int) -> str:
 
 
 def _about_starts(found: dict[int, int]) -> str:
+    if max(found.values()) == 1_000:
+        return "All rows have the same start: draw one start for each row."
     if found[3] == 0:
         return (
-            "The last start, N - T - 1 = 3, never comes up: is the upper end of your draw exclusive already?"
+            "The last start, N - T - 1 = 3, never comes up: is the upper end of your draw left out already?"
         )
     if found[0] == 0:
         return "Start 0 never comes up, so the first token of the stream is never read."
