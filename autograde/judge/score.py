@@ -12,7 +12,7 @@ from autograde.judge.ended import AnswerEnded
 from autograde.judge.recognize import recognize
 from autograde.judge.score_tests import score_test
 from autograde.judge.seeds import property_seed
-from autograde.judge.verdict import PropertyResult, Verdict, versions
+from autograde.judge.verdict import FAULTS, PropertyResult, Verdict, versions
 from autograde.worker.calls import MISSING
 
 MANNERS = "leaves its inputs and the global state alone"
@@ -41,7 +41,7 @@ def score(exercise: HiddenExercise, answer: BaseAnswer, seed: int) -> Verdict:
         decided = replace(base, state=end.state, message=end.message, points=0.0)
     except Exception as error:
         decided = replace(base, state="harness_fault", points=None, message=_fault(error))
-    if decided.state == "infrastructure_fault":
+    if decided.state in FAULTS:
         decided = replace(decided, points=None)
     return replace(
         decided,

@@ -6,8 +6,8 @@ unfold into a large one. Every number that the reader trusts is checked against 
 there. Nothing is ever unpickled.
 
 What crosses: None, bool, int, float, complex, str, bytes, Fraction, list, tuple, dict, set, range (as a
-list), numpy arrays and scalars, torch tensors (dense, bfloat16 too), torch.Generator (by state), and functions
-by name only. Subclasses arrive as the plain type, without their methods.
+list), numpy arrays and scalars, torch tensors (dense, bfloat16 too), torch.Generator (by state), and
+functions by name only. Subclasses arrive as the plain type, without their methods.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Caps:
 
 
 CAPS = Caps()
+ENVELOPE_CAPS = Caps(bytes=CAPS.bytes + 2**16)  # a message around a message
 
 _TORCH_DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -71,7 +72,7 @@ def dumps(value: Any, callbacks: dict[str, Callable] | None = None, caps: Caps =
     writer = _Writer(callbacks, caps)
     tree = json.dumps(writer.node(value, 0), separators=(",", ":")).encode("ascii")
     if len(tree) + writer.size > caps.bytes:
-        raise Unencodable(f"a value of more than {caps.bytes // 2**20} MiB")
+        raise Unencodable(f"a value of more than {caps.bytes / 2**20:g} MiB")
     return b"".join([struct.pack(">I", len(tree)), tree, *writer.buffers])
 
 
@@ -182,7 +183,7 @@ class _Writer:
     def grow(self, n_bytes: int) -> None:
         self.size += n_bytes
         if self.size > self.caps.bytes:
-            raise Unencodable(f"a value of more than {self.caps.bytes // 2**20} MiB")
+            raise Unencodable(f"a value of more than {self.caps.bytes / 2**20:g} MiB")
 
     @staticmethod
     def check_keys(n_keys: int) -> None:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 HEADER = struct.Struct(">Q")
-MAX_FRAME = 64 * 2**20 + 2**16
+MAX_FRAME = 65 * 2**20
 
 
 class Closed(Exception):

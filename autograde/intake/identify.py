@@ -1,0 +1,82 @@
+"""Which cell of the master a submission's cell is: by what is left of its marks, its text or its names."""
+
+from __future__ import annotations
+
+from nbformat import NotebookNode
+
+from autograde.intake.code import defined_names, normalized
+from autograde.intake.master import Master, MasterCell
+from lmcourse import exercises as registry
+
+MIN_TEXT = 12  # characters that a text must have to be recognized by itself
+
+
+def identify(notebook: NotebookNode, master: Master) -> list[MasterCell | None]:
+    """For each cell of the submission the cell of the master that it is, or None for a student's own.
+
+    Tried in turn: nbgrader's id, the notebook format's cell id, exercise and role in the metadata, equal
+    text, and for answers the names that the cell defines. Several cells can be the same one: copies.
+    """
+    found = [_by_marks(cell, master) for cell in notebook.cells]
+    taken = {m.index for m in found if m is not None}
+    _by_text(notebook, master, found, taken)
+    _by_names(notebook, master, found, taken)
+    _swap_back(notebook, master, found)
+    return found
+
+
+def _by_marks(cell: NotebookNode, master: Master) -> MasterCell | None:
+    marks = cell.metadata.get("nbgrader")
+    name = marks.get("grade_id") if isinstance(marks, dict) else None
+    own = cell.metadata.get("lmcourse")
+    own = own if isinstance(own, dict) else {}
+    role = (own.get("exercise", ""), own.get("role"))
+    by_role = [c for c in master.cells if own and (c.exercise, c.role) == role]
+    for candidate in master.cells:
+        if isinstance(name, str) and candidate.name == name:
+            return candidate
+    for candidate in master.cells:
+        if candidate.cell.id == cell.id:
+            return candidate
+    return by_role[0] if len(by_role) == 1 else None
+
+
+def _by_text(notebook: NotebookNode, master: Master, found: list[MasterCell | None], taken: set[int]) -> None:
+    texts = {normalized(c.cell.source): c for c in reversed(master.cells) if c.index not in taken}
+    for place, cell in enumerate(notebook.cells):
+        text = normalized(cell.source)
+        if found[place] is None and len(text) >= MIN_TEXT and text in texts:
+            found[place] = texts.pop(text)
+            taken.add(found[place].index)
+
+
+def _by_names(
+    notebook: NotebookNode, master: Master, found: list[MasterCell | None], taken: set[int]
+) -> None:
+    """An answer whose marks are gone is the cell that defines what the exercise asks for."""
+    for exercise in registry.week(master.week).exercises:
+        free = [c for c in master.answers(exercise.id) if c.index not in taken]
+        places = [
+            place
+            for place, cell in enumerate(notebook.cells)
+            if found[place] is None and defined_names(cell.source) & set(exercise.names)
+        ]
+        for place, answer in zip(places, free, strict=False):
+            found[place] = answer
+            taken.add(answer.index)
+
+
+def _swap_back(notebook: NotebookNode, master: Master, found: list[MasterCell | None]) -> None:
+    """Answers that sit under each other's ids, told by the names that they define."""
+    owner = {name: e.id for e in registry.week(master.week).exercises for name in e.names}
+    wrong: dict[int, str] = {}
+    for place, cell in enumerate(notebook.cells):
+        is_answer = found[place] is not None and found[place].role == "answer"
+        owners = {owner[name] for name in defined_names(cell.source) if name in owner} if is_answer else set()
+        if len(owners) == 1 and found[place].exercise not in owners:
+            wrong[place] = owners.pop()
+    vacated = {found[place].exercise for place in wrong}
+    for place, exercise in wrong.items():
+        answers = master.answers(exercise)
+        if exercise in vacated and len(answers) == 1:
+            found[place] = answers[0]

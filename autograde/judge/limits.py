@@ -1,0 +1,89 @@
+"""How much time and memory student code may use, and the watch over one worker's use of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import psutil
+
+from autograde.judge.ended import AnswerEnded
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Processor seconds for one cell, and resident bytes beyond what the libraries take.
+
+    Time is the worker's processor time. The wall-clock backstop is generous, since on a busy machine a right
+    answer can wait for long; it ends what sleeps or waits for ever.
+    """
+
+    cell_seconds: float = 30.0
+    memory_bytes: int = 2 * 2**30
+    patience: float = 60.0  # wall seconds on top of four times the processor seconds
+
+    def wall_seconds(self, cpu_seconds: float) -> float:
+        return self.patience + 4 * cpu_seconds
+
+
+class Watch:
+    """Processor time and memory of one worker process, and deadlines for what it is asked."""
+
+    INTERVAL = 0.05  # seconds between two looks
+
+    def __init__(self, pid: int, limits: Limits) -> None:
+        self.process = psutil.Process(pid)
+        self.limits = limits
+        self.peak_bytes = 0
+        self.base_bytes: int | None = None
+        self.cpu_seconds = 0.0
+
+    def look(self) -> None:
+        """Read the process's use; a process that is gone keeps its last reading."""
+        try:
+            with self.process.oneshot():
+                times = self.process.cpu_times()
+                resident = self.process.memory_info().rss
+        except psutil.Error:
+            return
+        self.cpu_seconds = max(self.cpu_seconds, times.user + times.system)
+        self.peak_bytes = max(self.peak_bytes, resident)
+        if self.base_bytes is None and resident:
+            self.base_bytes = resident
+
+    def deadline(self, cpu_seconds: float) -> Deadline:
+        self.look()
+        return Deadline(self, cpu_seconds)
+
+
+class Deadline:
+    """The end of one request's time; `check` raises when it has come."""
+
+    def __init__(self, watch: Watch, cpu_seconds: float) -> None:
+        self.watch = watch
+        self.allowed = cpu_seconds
+        self.cpu_start = watch.cpu_seconds
+        self.wall_start = self.last_look = time.monotonic()
+
+    @property
+    def used(self) -> float:
+        return self.watch.cpu_seconds - self.cpu_start
+
+    def check(self) -> None:
+        """Raise AnswerEnded when time or memory ran out; looks at the process at most every 50 ms."""
+        now = time.monotonic()
+        if now - self.last_look < Watch.INTERVAL:
+            return
+        self.last_look = now
+        self.watch.look()
+        if self.used > self.allowed:
+            raise AnswerEnded(
+                "time_out", f"ran longer than {self.allowed:g} s of processor time and was stopped"
+            )
+        wall = self.watch.limits.wall_seconds(self.allowed)
+        if now - self.wall_start > wall:
+            raise AnswerEnded("time_out", f"did not finish within {wall:g} s and was stopped")
+        extra = self.watch.peak_bytes - (self.watch.base_bytes or 0)
+        if extra > self.watch.limits.memory_bytes:
+            allowed = self.watch.limits.memory_bytes / 2**30
+            raise AnswerEnded("resource_limit", f"used more than {allowed:g} GiB of memory and was stopped")

@@ -1,0 +1,1 @@
+"""Makes `small_course`, beside this file, importable from the folders below."""
