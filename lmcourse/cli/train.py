@@ -1,0 +1,226 @@
+"""`lmcourse train`: train a small language model and say how far it is from the floor."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmcourse.errors import CourseError
+from lmcourse.trainer.config import BATCHES, CORPORA, TOKENIZERS, TrainConfig
+from lmcourse.trainer.presets import PRESETS, configure
+
+if TYPE_CHECKING:
+    from lmcourse.trainer.loop import RunResult
+
+HELP = "Train a small language model on a corpus with a known floor, or on your own text."
+SAMPLE_TOKENS = 120
+
+_DATA = (
+    ("corpus", f"what to train on: {', '.join(CORPORA[:-1])} (made on the spot; the floor is known)"),
+    ("text", "train on your own text instead: UTF-8 files, .jsonl with a text field, or a folder of these"),
+    ("tokenizer", f"of your own text: {', '.join(TOKENIZERS)}"),
+    ("vocabulary", "ids of a bpe tokenizer"),
+    ("corpus-tokens", "tokens to generate, validation included"),
+    ("validation", "share of the data, at its end, that is held out"),
+    ("batches", f"{' or '.join(BATCHES)}: random windows of the stream, or rows of whole documents"),
+    ("mask", "documents in a row do not see each other"),
+)
+_MODEL = (
+    ("context", "tokens that the model sees at once"),
+    ("layers", "number of blocks"),
+    ("heads", "attention heads in a block; must divide the width"),
+    ("width", "size of the residual stream"),
+    ("mlp", "feed-forward part: relu2 or swiglu"),
+    ("tied", "one matrix for embedding and head"),
+    ("qk-norm", "normalise queries and keys"),
+    ("dropout", "share of activations dropped while training"),
+)
+_TRAINING = (
+    ("steps", "optimizer steps"),
+    ("batch", "rows in a step"),
+    ("micro-batches", "parts that a step is computed in; the result is the same, the memory less"),
+    ("lr", "peak learning rate of AdamW"),
+    ("lr-floor", "share of the peak at which the cosine ends"),
+    ("warmup", "steps of linear warm-up"),
+    ("weight-decay", "of matrices; gains have none"),
+    ("beta1", "memory of AdamW's first moment"),
+    ("beta2", "memory of AdamW's second moment"),
+    ("clip", "largest global norm of the gradient"),
+    ("seed", "of weights, order of data and dropout"),
+    ("evaluate-every", "steps between losses over the whole validation set"),
+    ("save-every", "steps between checkpoints"),
+)
+_FIELDS = {field.name: field for field in fields(TrainConfig)}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "lmcourse train [--corpus NAME | --text PATH | --resume RUN] [options]"
+    for title, options in (("data", _DATA), ("model", _MODEL), ("training", _TRAINING)):
+        group = parser.add_argument_group(title)
+        for option, meaning in options:
+            _add_setting(group, option, meaning)
+    run_group = parser.add_argument_group("run")
+    run_group.add_argument(
+        "--out", metavar="DIR", help="folder of the run (default: runs/CORPUS, or with a number)"
+    )
+    run_group.add_argument("--resume", metavar="RUN", help="continue this run, with its own settings")
+    run_group.add_argument(
+        "--stop-at", metavar="STEP", help="save and stop after this step, to be resumed later"
+    )
+    run_group.add_argument("--threads", metavar="N", help="processor threads (default: one a core)")
+
+
+def _add_setting(group: argparse._ArgumentGroup, option: str, meaning: str) -> None:
+    field = _FIELDS[option.replace("-", "_")]
+    text = f"{meaning}{_default_text(field.name)}"
+    if field.type == "bool":
+        group.add_argument(
+            f"--{option}", action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
+        )
+        return
+    metavar = {"int": "N", "float": "X", "str": "PATH" if option == "text" else "NAME"}[str(field.type)]
+    group.add_argument(f"--{option}", metavar=metavar, default=argparse.SUPPRESS, help=text)
+
+
+def _default_text(name: str) -> str:
+    def shown(value: Any) -> str:
+        return {True: "on", False: "off"}[value] if isinstance(value, bool) else f"{value}"
+
+    default = _FIELDS[name].default
+    if default == "":
+        return ""
+    others = [f"{corpus} {shown(preset[name])}" for corpus, preset in PRESETS.items() if name in preset]
+    return f" (default: {'; '.join([shown(default), *others])})"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0 after the last step or at --stop-at, 130 after Ctrl-C.
+
+    Raises:
+        CourseError: any mistake in the options, the text or the run's folder.
+    """
+    os.environ.setdefault(
+        "GOMP_SPINCOUNT", "10000"
+    )  # waiting threads leave busy cores to others; before torch
+    settings = {name: _converted(name, vars(args)[name]) for name in _FIELDS if name in vars(args)}
+    stop_at = _whole_number("--stop-at", args.stop_at)
+    threads = _whole_number("--threads", args.threads)
+
+    import torch
+
+    from lmcourse.trainer.loop import resume_run, start_run
+    from lmcourse.trainer.run_folder import free_name
+
+    if threads:
+        torch.set_num_threads(threads)
+    if args.resume is not None:
+        if settings or args.out is not None:
+            given = ", ".join(
+                f"--{name.replace('_', '-')}" for name in [*settings, *(["out"] if args.out else [])]
+            )
+            raise CourseError(f"--resume: a run keeps its own settings, so leave out {given}")
+        result = resume_run(find_run(args.resume), stop_at)
+    else:
+        config = _config(settings)
+        folder = Path(args.out) if args.out else free_name(Path("runs"), config.corpus)
+        print(f"{folder}: {_headline(config)}", flush=True)
+        result = start_run(config, folder, stop_at)
+    print("\n".join(_report(result)))
+    if result.state.step == result.config.steps or result.state.step == stop_at:
+        return 0
+    return 130
+
+
+def find_run(name: str) -> Path:
+    """The folder of a run, given as a path or as a name below runs/."""
+    inside = Path("runs") / name
+    return inside if not Path(name).exists() and inside.exists() else Path(name)
+
+
+def _config(settings: dict[str, Any]) -> TrainConfig:
+    corpus = settings.pop("corpus", "text" if "text" in settings else "stories")
+    if "text" in settings and corpus != "text":
+        raise CourseError(f"--text: give your own text or --corpus {corpus}, not both")
+    if corpus == "text" and not settings.get("text"):
+        raise CourseError("--text: name the file or folder to train on")
+    for name in ("tokenizer", "vocabulary"):
+        if name in settings and corpus != "text":
+            raise CourseError(f"--{name}: the corpus {corpus!r} brings its own; this is for --text")
+    return configure(corpus, **settings)
+
+
+def _converted(name: str, value: Any) -> Any:
+    kind = str(_FIELDS[name].type)
+    if kind in ("str", "bool"):
+        return value
+    if kind == "int":
+        return _whole_number(f"--{name.replace('_', '-')}", value)
+    try:
+        return float(value)
+    except ValueError:
+        raise CourseError(f"--{name.replace('_', '-')}: expected a number, got {value!r}") from None
+
+
+def _whole_number(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        raise CourseError(f"{option}: expected a whole number, got {text!r}") from None
+    if option in ("--stop-at", "--threads") and value < 1:
+        raise CourseError(f"{option}: expected at least 1, got {value}")
+    return value
+
+
+def _headline(config: TrainConfig) -> str:
+    source = config.text or config.corpus
+    return (
+        f"{source}, {config.steps} steps of {config.batch} rows of {config.context} tokens, "
+        f"{config.layers} layers of width {config.width}"
+    )
+
+
+def _report(result: RunResult) -> list[str]:
+    step, steps = result.state.step, result.config.steps
+    if step < steps:
+        return [
+            f"stopped after step {step} of {steps}; the state is saved. Go on with",
+            f"  lmcourse train --resume {result.run}",
+        ]
+    loss, floor = result.validation.loss, result.floor
+    lines = [
+        "",
+        f"validation loss   {loss:.4f} nats per token, over all {result.validation.tokens:,} targets",
+    ]
+    if floor is not None:
+        lines.append(f"floor             {floor:.4f} (the true distribution on the same targets)")
+        lines.append(f"above the floor   {loss - floor:+.4f}")
+    lines += [
+        f"perplexity        {result.validation.perplexity:.2f}",
+        f"to compare        {result.data.unigram_entropy():.4f} unigram entropy, "
+        f"{math.log(result.data.vocab_size):.4f} = ln {result.data.vocab_size}",
+        f"speed             {result.tokens / max(result.seconds, 1e-9):,.0f} tokens/s, "
+        f"{result.seconds:.0f} s of training",
+        f"run               {result.run} (log.csv, log.jsonl, checkpoints)",
+        "",
+        f"sample (more: lmcourse sample {result.run}):",
+        _sample(result),
+    ]
+    return lines
+
+
+def _sample(result: RunResult) -> str:
+    from lmcourse.evaluation.sampling import generate
+    from lmcourse.trainer.batches import generator_for
+
+    data = result.data
+    prompt = data.opening()
+    ids = generate(
+        result.state.model, prompt, SAMPLE_TOKENS, generator_for(result.config.seed), stop=data.eos
+    )
+    return data.describe([*prompt, *ids])

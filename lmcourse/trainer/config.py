@@ -1,0 +1,170 @@
+"""Everything that decides a run, in one frozen object that is saved with each checkpoint."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from lmcourse.errors import CourseError
+
+if TYPE_CHECKING:
+    from lmcourse.model import TransformerConfig
+
+CORPORA = ("stories", "markov", "regimes", "text")
+TOKENIZERS = ("char", "word", "bpe")
+BATCHES = ("windows", "documents")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A run. Units: steps are optimizer steps, lengths are tokens.
+
+    Raises:
+        CourseError: a value that no run can have; one line for the first of them.
+    """
+
+    # data
+    corpus: str = "stories"  # "text" takes the files at `text`
+    text: str = ""
+    tokenizer: str = "word"
+    vocabulary: int = 512  # ids of a BPE tokenizer
+    corpus_tokens: int = 300_000  # generated tokens, before the validation share is cut off
+    validation: float = 0.1  # share of the stream's end
+    batches: str = "documents"  # whole documents in each row, or random "windows"
+    mask: bool = True  # documents do not see each other
+    # model
+    context: int = 128
+    layers: int = 4
+    heads: int = 4
+    width: int = 128
+    mlp: str = "relu2"
+    tied: bool = False
+    qk_norm: bool = True
+    dropout: float = 0.0
+    # training
+    steps: int = 300
+    batch: int = 32  # rows a step
+    micro_batches: int = 1  # parts that a step is computed in
+    lr: float = 3e-3  # peak
+    lr_floor: float = 0.1  # share of the peak that the cosine ends at
+    warmup: int = 30
+    weight_decay: float = 0.1
+    beta1: float = 0.9
+    beta2: float = 0.95
+    clip: float = 1.0  # largest global norm of the gradient
+    seed: int = 0
+    # reports
+    evaluate_every: int = 100
+    save_every: int = 100
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _check_type(field.name, str(field.type), getattr(self, field.name))
+        for name, choices in (("corpus", CORPORA), ("tokenizer", TOKENIZERS), ("batches", BATCHES)):
+            if getattr(self, name) not in choices:
+                raise CourseError(f"{name}: expected {_any_of(choices)}, got {getattr(self, name)!r}")
+        if (self.corpus == "text") != bool(self.text):
+            raise CourseError("text: a file or folder belongs to the corpus 'text', and to no other")
+        for name, low, high in _BOUNDS:
+            value = getattr(self, name)
+            if not low <= value <= high:
+                bound = f"at least {low}" if high == float("inf") else f"{low} to {high}"
+                raise CourseError(f"{name}: expected {bound}, got {value}")
+        if self.batches == "documents" and not self.mask:
+            raise CourseError(
+                "mask: rows of whole documents need the mask; take batches 'windows' to go without"
+            )
+        if self.micro_batches > self.batch:
+            raise CourseError(
+                f"micro_batches: {self.micro_batches} parts of a step of only {self.batch} rows"
+            )
+        self.model(vocab_size=2)
+
+    def model(self, vocab_size: int) -> TransformerConfig:
+        """The shape of the model for a vocabulary of this size."""
+        from lmcourse.model import TransformerConfig  # imports torch, which defaults and help do without
+
+        return TransformerConfig(
+            vocab_size=vocab_size,
+            context=self.context,
+            layers=self.layers,
+            heads=self.heads,
+            width=self.width,
+            mlp=self.mlp,
+            qk_norm=self.qk_norm,
+            tied=self.tied,
+            dropout=self.dropout,
+        )
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, source: str = "the configuration") -> TrainConfig:
+        """The configuration written by `to_json`.
+
+        Args:
+            text: JSON.
+            source: file name for the messages.
+
+        Raises:
+            CourseError: no JSON object, an unknown key (names the nearest known one), or a wrong value.
+        """
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise CourseError(f"{source}: not JSON ({error})") from None
+        if not isinstance(values, dict):
+            raise CourseError(f"{source}: expected a JSON object of settings, got {type(values).__name__}")
+        return cls.from_values(values, source)
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any], source: str = "the configuration") -> TrainConfig:
+        """A configuration from names and values; what is not named keeps its default.
+
+        Raises:
+            CourseError: as `from_json`.
+        """
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; the settings are {', '.join(known)}"
+                raise CourseError(f"{source}: there is no setting {name!r}{hint}")
+        return cls(**values)
+
+
+_INFINITY = float("inf")
+_BOUNDS: tuple[tuple[str, float, float], ...] = (
+    ("vocabulary", 257, _INFINITY),
+    ("corpus_tokens", 100, 100_000_000),
+    ("steps", 1, _INFINITY),
+    ("batch", 1, _INFINITY),
+    ("micro_batches", 1, _INFINITY),
+    ("lr_floor", 0.0, 1.0),
+    ("warmup", 0, _INFINITY),
+    ("weight_decay", 0.0, _INFINITY),
+    ("beta1", 0.0, 0.9999999),
+    ("beta2", 0.0, 0.9999999),
+    ("seed", 0, 2**32 - 1),
+    ("evaluate_every", 1, _INFINITY),
+    ("save_every", 1, _INFINITY),
+    ("lr", 1e-12, 1e6),
+    ("clip", 1e-12, _INFINITY),
+    ("validation", 0.001, 0.9),
+)
+
+
+def _check_type(name: str, kind: str, value: Any) -> None:
+    if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+        return
+    expected = {"str": str, "int": int, "float": float, "bool": bool}[kind]
+    if not isinstance(value, expected) or (kind == "int" and isinstance(value, bool)):
+        words = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false"}
+        raise CourseError(f"{name}: expected {words[kind]}, got {value!r}")
+
+
+def _any_of(choices: tuple[str, ...]) -> str:
+    return f"{', '.join(choices[:-1])} or {choices[-1]}"

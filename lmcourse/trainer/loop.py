@@ -1,0 +1,191 @@
+"""A run from its configuration to its last checkpoint, and the same run continued."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import torch
+
+from lmcourse.errors import CourseError
+from lmcourse.evaluation import Evaluation, evaluate
+from lmcourse.model import Transformer
+from lmcourse.schedules import warmup_cosine
+from lmcourse.trainer.batches import BatchAt, ValidationSet, document_batches, window_batches
+from lmcourse.trainer.checkpoint import load_checkpoint, save_checkpoint
+from lmcourse.trainer.config import TrainConfig
+from lmcourse.trainer.data import TrainingData, build_data
+from lmcourse.trainer.data_files import load_data, save_data
+from lmcourse.trainer.interrupt import Interruption
+from lmcourse.trainer.log import LogRecord, RunLog
+from lmcourse.trainer.progress import RunProgress
+from lmcourse.trainer.run_folder import create_run, open_run
+from lmcourse.trainer.state import TrainingState, new_state, pack_state, unpack_state
+from lmcourse.trainer.step import training_step
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """
+    Attributes:
+        validation: over the whole validation set; None where the run was stopped before its end.
+        floor: nats per token of the true distribution on the same targets; None where it is not known.
+        tokens, seconds: counted tokens and training time of this session, without evaluation and saving.
+    """
+
+    run: Path
+    state: TrainingState
+    config: TrainConfig
+    data: TrainingData
+    validation: Evaluation | None
+    floor: float | None
+    tokens: int
+    seconds: float
+
+
+def start_run(
+    config: TrainConfig, folder: Path, stop_at: int | None = None, stream: TextIO | None = None
+) -> RunResult:
+    """Train a new model.
+
+    Args:
+        config: the run.
+        folder: to be made; it must be new or empty.
+        stop_at: save and stop after this step; the run can be resumed.
+        stream: for the progress; None is standard output.
+
+    Raises:
+        CourseError: a mistake in the configuration, the text or the folder, a full disk, a loss that is not
+            finite. Checkpoints saved before that stay.
+    """
+    data = build_data(config)
+    create_run(folder, config)
+    try:
+        save_data(data, folder)
+    except OSError as error:
+        raise CourseError(f"{folder}: cannot write the run's data ({error.strerror or error})") from None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)  # of dropout, which takes no generator of its own
+        return _train(folder, config, data, new_state(config, data), stop_at, stream or sys.stdout)
+
+
+def resume_run(folder: Path, stop_at: int | None = None, stream: TextIO | None = None) -> RunResult:
+    """Continue a run from its latest sound checkpoint, bit for bit as if it had never stopped.
+
+    Args:
+        folder: of the run.
+        stop_at, stream: as in `start_run`.
+
+    Raises:
+        CourseError: no run there, no sound checkpoint, damaged data, or nothing left to do.
+    """
+    stream = stream or sys.stdout
+    config = open_run(folder)
+    contents = load_checkpoint(folder, lambda line: print(line, file=stream))
+    data = load_data(folder)
+    with torch.random.fork_rng(devices=[]):
+        state, warnings = unpack_state(contents, config, data)
+        if state.step >= config.steps:
+            raise CourseError(f"{folder}: the run is complete ({state.step} of {config.steps} steps)")
+        for line in warnings:
+            print(line, file=stream)
+        return _train(folder, config, data, state, stop_at, stream)
+
+
+def load_model(folder: Path, say: Callable[[str], None]) -> tuple[Transformer, TrainingData]:
+    """The model of a run's latest sound checkpoint, in evaluation mode, and the data of the run.
+
+    Args:
+        folder: of the run.
+        say: takes one line for each damaged checkpoint that is passed over.
+
+    Raises:
+        CourseError: as in `resume_run`, but a complete run is welcome.
+    """
+    config = open_run(folder)
+    contents = load_checkpoint(folder, say)
+    data = load_data(folder)
+    model = new_state(config, data).model
+    model.load_state_dict(contents["model.pt"])
+    return model.eval(), data
+
+
+def batches_of(config: TrainConfig, data: TrainingData) -> tuple[BatchAt, ValidationSet]:
+    """The training batches by step, and the validation set, cut the same way."""
+    eos = data.eos if config.mask else None
+    whole = config.batches == "documents"
+    make = document_batches if whole else window_batches
+    return (
+        make(data.train, config.batch, config.context, config.seed, eos),
+        ValidationSet(data.validation, config.batch, config.context, eos, whole),
+    )
+
+
+def _train(
+    folder: Path,
+    config: TrainConfig,
+    data: TrainingData,
+    state: TrainingState,
+    stop_at: int | None,
+    stream: TextIO,
+) -> RunResult:
+    batch_at, validation = batches_of(config, data)
+    floor = None if data.oracle is None else validation.mean_over_targets(data.oracle)
+    last = config.steps if stop_at is None else min(stop_at, config.steps)
+    saved_at = state.step
+    tokens, seconds = 0, 0.0
+    measured: Evaluation | None = None
+
+    def save() -> None:
+        nonlocal saved_at
+        if saved_at != state.step:
+            save_checkpoint(folder, state.step, pack_state(state, config, data))
+            saved_at = state.step
+
+    with (
+        RunLog(folder, state.step) as log,
+        RunProgress(config.steps, state.step, floor, stream) as progress,
+        Interruption() as interruption,
+    ):
+        state.model.train()
+        while state.step < last and not interruption.requested:
+            began = time.perf_counter()
+            lr = _learning_rate(config, state.step)
+            micro_batches = list(batch_at(state.step).split(config.micro_batches))
+            result = training_step(state.model, state.optimizer, micro_batches, lr, config.clip)
+            elapsed = time.perf_counter() - began
+            state.step += 1
+            state.tokens_seen += result.tokens
+            tokens, seconds = tokens + result.tokens, seconds + elapsed
+
+            measured = None
+            if state.step % config.evaluate_every == 0 or state.step == config.steps:
+                measured = evaluate(state.model, validation)
+            record = LogRecord(
+                step=state.step,
+                loss=result.loss,
+                learning_rate=lr,
+                gradient_norm=result.gradient_norm,
+                tokens=result.tokens,
+                tokens_seen=state.tokens_seen,
+                validation_loss=measured.loss if measured else None,
+                floor=floor,
+                seconds=elapsed,
+                tokens_per_second=result.tokens / elapsed,
+            )
+            log.append(record)
+            progress.step(record)
+            if state.step % config.save_every == 0:
+                save()
+        save()
+    return RunResult(folder, state, config, data, measured, floor, tokens, seconds)
+
+
+def _learning_rate(config: TrainConfig, step: int) -> float:
+    return warmup_cosine(
+        step, peak=config.lr, floor=config.lr * config.lr_floor, warmup=config.warmup, total=config.steps
+    )

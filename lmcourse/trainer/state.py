@@ -1,0 +1,99 @@
+"""What a run is made of at a step boundary, to and from a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from lmcourse.errors import CourseError
+from lmcourse.model import Transformer
+from lmcourse.optimizers import adamw
+from lmcourse.trainer.config import TrainConfig
+from lmcourse.trainer.data import TrainingData
+
+
+@dataclass
+class TrainingState:
+    """Model, optimizer and counters after `step` optimizer steps.
+
+    The schedule and the order of the data are pure functions of the step, so these and the generator of
+    dropout are all there is.
+    """
+
+    model: Transformer
+    optimizer: torch.optim.Optimizer
+    step: int = 0
+    tokens_seen: int = 0  # counted in the loss so far
+
+
+def new_state(config: TrainConfig, data: TrainingData) -> TrainingState:
+    """A model with fresh weights and its optimizer."""
+    model = Transformer(config.model(data.vocab_size), seed=config.seed)
+    return TrainingState(model, _optimizer(config, model))
+
+
+def pack_state(state: TrainingState, config: TrainConfig, data: TrainingData) -> dict[str, dict[str, Any]]:
+    """The files of a checkpoint: all that an exact continuation needs, and what it must be compared with."""
+    return {
+        "model.pt": state.model.state_dict(),
+        "optimizer.pt": state.optimizer.state_dict(),
+        "state.pt": {
+            "step": state.step,
+            "tokens_seen": state.tokens_seen,
+            "torch_rng": torch.get_rng_state(),
+            "config": config.to_json(),
+            "data": data.fingerprint,
+            "tokenizer": data.tokenizer.fingerprint if data.tokenizer else "",
+            **environment(),
+        },
+    }
+
+
+def unpack_state(
+    contents: dict[str, dict[str, Any]], config: TrainConfig, data: TrainingData
+) -> tuple[TrainingState, list[str]]:
+    """The state of a checkpoint; also moves the global generator of torch to where it was.
+
+    Returns:
+        The state, and one line for each difference in the environment that may change the last bits.
+
+    Raises:
+        CourseError: the checkpoint belongs to another configuration or to other data.
+    """
+    saved = contents["state.pt"]
+    if TrainConfig.from_json(saved["config"], "the checkpoint's configuration") != config:
+        raise CourseError("config.json: differs from the configuration in the checkpoint; restore the file")
+    if saved["data"] != data.fingerprint:
+        raise CourseError("the run's data differ from those that the checkpoint was trained on")
+    state = new_state(config, data)
+    state.model.load_state_dict(contents["model.pt"])
+    _load_optimizer(state.optimizer, contents["optimizer.pt"])
+    state.step, state.tokens_seen = saved["step"], saved["tokens_seen"]
+    torch.set_rng_state(saved["torch_rng"])
+    now = environment()
+    warnings = [
+        f"{name} was {saved[name]} and is {now[name]}: the run goes on, but not bit for bit"
+        for name in now
+        if saved[name] != now[name]
+    ]
+    return state, warnings
+
+
+def environment() -> dict[str, str | int]:
+    """What the last bits of a run depend on beside its configuration."""
+    return {"torch": str(torch.__version__), "numpy": np.__version__, "threads": torch.get_num_threads()}
+
+
+def _optimizer(config: TrainConfig, model: Transformer) -> torch.optim.Optimizer:
+    return adamw(model, config.lr, config.weight_decay, (config.beta1, config.beta2))
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
+    """Load by position, as torch does, but compare the names first: a wrong order loads without complaint."""
+    names = [group["param_names"] for group in optimizer.state_dict()["param_groups"]]
+    if [group["param_names"] for group in saved["param_groups"]] != names:
+        raise CourseError("optimizer.pt: its parameters are not those of this model, in this order")
+    optimizer.load_state_dict(saved)
