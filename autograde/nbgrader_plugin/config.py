@@ -49,6 +49,7 @@ def configure(config: Config) -> Config:
         "nbgrader.preprocessors.ComputeChecksums",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
+    config.Autograde.exporter_class = "autograde.nbgrader_plugin.reading.GenerousExporter"
     config.Autograde.sanitize_preprocessors = [
         "nbgrader.preprocessors.ClearOutput",
         "autograde.nbgrader_plugin.repair.RepairFromMaster",
@@ -60,6 +61,7 @@ def configure(config: Config) -> Config:
         "autograde.nbgrader_plugin.execute.AskJudge",
         "nbgrader.preprocessors.LimitOutput",
         "nbgrader.preprocessors.SaveAutoGrades",
+        "autograde.nbgrader_plugin.execute.FlagUndecided",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]

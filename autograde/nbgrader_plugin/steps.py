@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import warnings
 from typing import Any
 
 from nbgrader.converters.base import BaseConverter, NbGraderException
@@ -43,7 +44,9 @@ def run_step(root: CourseRoot, week: Week, step: type[BaseConverter], **traits: 
     config.CourseDirectory.assignment_id = week.id
     folders = CourseDirectory(config=config, log=log)
     try:
-        step(coursedir=folders, config=config, log=log, force=True, **traits).start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # nbgrader's own use of its database library
+            step(coursedir=folders, config=config, log=log, force=True, **traits).start()
     except NbGraderException as error:
         log.exception(str(error))
         first = said.getvalue().partition("There was an error processing assignment '")[0]

@@ -1,0 +1,76 @@
+"""nbgrader's executing step, which asks the judge instead of a kernel that runs student code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+
+from autograde.build.anatomy import HIDDEN_BEGIN, HIDDEN_END
+from autograde.intake.master import Master
+from autograde.judge.seeds import course_secret
+from autograde.judge.verdict import SubmissionVerdict
+from autograde.nbgrader_plugin.course_root import CourseRoot
+from autograde.nbgrader_plugin.outputs import grade_outputs
+from lmcourse import exercises as registry
+
+VERDICT = "lmcourse_verdict"  # under which `record` hands a verdict over, and each step to the next
+
+
+class AskJudge(Execute):
+    """Writes the judge's points and messages into the grade cells; no kernel is started here.
+
+    The verdict is the one that `record` brings along, or the judge is asked for it now. The hidden region is
+    taken out, since feedback is made from this notebook.
+    """
+
+    def preprocess(self, nb, resources=None, km=None):
+        asked = resources.get(VERDICT) or self._judge(nb, resources["nbgrader"])
+        resources[VERDICT] = asked
+        for cell in nb.cells:
+            if not _is_grade_cell(cell):
+                continue
+            verdict = asked.verdict(cell.metadata["lmcourse"]["exercise"])
+            cell.outputs = grade_outputs(verdict, float(cell.metadata["nbgrader"]["points"]))
+            cell.execution_count = 1
+            cell.source = _without_hidden_region(cell.source)
+        return nb, resources
+
+    def _judge(self, nb: NotebookNode, names: dict) -> SubmissionVerdict:
+        from autograde.judge.session import judge_notebook
+
+        # nbgrader works inside the course folder while it converts.
+        course = CourseRoot(Path.cwd())
+        week = registry.week(names["assignment"])
+        master = Master.load(week.id, course.release(week).parent)
+        return judge_notebook(nb, week.id, names["student"], course_secret(course.path), master=master)
+
+
+class FlagUndecided(NbGraderPreprocessor):
+    """After `SaveAutoGrades`: what no judge could decide waits for a person instead of scoring 0."""
+
+    def preprocess(self, nb, resources):
+        names = resources["nbgrader"]
+        undecided = {verdict.exercise for verdict in resources[VERDICT].undecided}
+        with Gradebook(names["db_url"]) as gradebook:
+            for cell in nb.cells:
+                if _is_grade_cell(cell) and cell.metadata["lmcourse"]["exercise"] in undecided:
+                    grade_id = cell.metadata["nbgrader"]["grade_id"]
+                    grade = gradebook.find_grade(
+                        grade_id, names["notebook"], names["assignment"], names["student"]
+                    )
+                    grade.auto_score = None
+                    grade.needs_manual_grade = True
+            gradebook.db.commit()
+        return nb, resources
+
+
+def _is_grade_cell(cell: NotebookNode) -> bool:
+    return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("grade"))
+
+
+def _without_hidden_region(source: str) -> str:
+    head, begin, rest = source.partition(HIDDEN_BEGIN)
+    return (head + rest.partition(HIDDEN_END)[2]).rstrip() if begin else source
