@@ -69,7 +69,8 @@ def _run(step: Case | PropertyRow, names: StudentNames, seconds: float) -> Row:
         try:
             if isinstance(step, Case):
                 return _run_case(step, names, seconds, state)
-            return _with_manners(call_with_limit(lambda: step(names), seconds), entry, state, [])
+            row = call_with_limit(lambda: step(names), seconds)
+            return _with_manners(replace(row, message="") if row.ok else row, entry, state, [])
         except TimeLimit:
             return _row(step, TOO_SLOW, f"{entry} did not finish in {seconds:g} s")
         except NotStarted as missing:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from lmcourse.checks.evaluate import evaluate
 from lmcourse.checks.html import to_html
 from lmcourse.checks.limits import CALL_SECONDS, TimeLimit, call_with_limit
 from lmcourse.checks.output import emit, running_shell
@@ -14,6 +13,8 @@ from lmcourse.checks.report import MIME, Report
 from lmcourse.checks.rows import FAILED, PASSED, picture_of
 from lmcourse.checks.student import StudentNames
 from lmcourse.exercises import exercise
+
+# torch is imported by `evaluate`, and only when a check runs: `lmcourse check` itself does without it.
 
 
 def check(exercise_id: str, namespace: Mapping[str, Any] | None = None) -> None:
@@ -28,6 +29,8 @@ def check(exercise_id: str, namespace: Mapping[str, Any] | None = None) -> None:
     Raises:
         CourseError: no such exercise.
     """
+    from lmcourse.checks.evaluate import evaluate
+
     names = _names() if namespace is None else namespace
     report = evaluate(exercise_id, names)
     emit(report.to_text(), {"text/html": to_html(report), MIME: report.to_json()})
@@ -37,6 +40,8 @@ def check(exercise_id: str, namespace: Mapping[str, Any] | None = None) -> None:
 
 def publish(exercise_id: str, seconds: float) -> None:
     """Run the check on the notebook's names and display it for a program, as `lmcourse check` reads it."""
+    from lmcourse.checks.evaluate import evaluate
+
     report = evaluate(exercise_id, _names(), seconds)
     emit(report.summary, {MIME: report.to_json()})
 

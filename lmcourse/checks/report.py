@@ -104,7 +104,7 @@ def _block(row: Row) -> Iterator[str]:
         width = max(24, *(len(line) + 4 for line in yours), 0)
         for left, right in zip_longest(["yours", *yours], ["expected", *expected], fillvalue=""):
             yield f"     {left:<{width}}{right}".rstrip()
-    yield from wrap(row.message, _WIDTH, initial_indent="   ", subsequent_indent="   ")
     if row.state != PASSED:
+        yield from wrap(row.message, _WIDTH, initial_indent="   ", subsequent_indent="   ")
         for text in filter(None, (row.inputs and f"called with\n{indent(row.inputs, '  ')}", row.trace)):
             yield indent(text, "     ")

@@ -62,7 +62,7 @@ class StudentNames(Mapping[str, Any]):
             for key, value in self._namespace.items()
             if isinstance(value, FunctionType) and value.__module__ == "__main__" and key not in asked_for
         ]
-        near = get_close_matches(name, own, n=1, cutoff=0.5)
+        near = get_close_matches(name, own, n=1, cutoff=0.4)
         if near:
             raise Renamed(
                 f"`{name}` is not defined, but `{near[0]}` is: was it renamed? Checks look for `{name}`"
