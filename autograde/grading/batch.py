@@ -1,0 +1,100 @@
+"""Grading a class from the folder of submissions to reports and gradebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograde.grading.one import Graded, Task
+from autograde.grading.pool import grade_all
+from autograde.intake.master import Master
+from autograde.intake.submissions import find_students
+from autograde.judge.limits import Limits
+from autograde.judge.seeds import course_secret
+from autograde.nbgrader_plugin.course_root import CourseRoot
+from autograde.project import shown
+from autograde.reports.write import Reports, write_reports
+from lmcourse import exercises as registry
+from lmcourse.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be graded, and where everything goes."""
+
+    week: registry.Week
+    tasks: tuple[Task, ...]
+    course: Path
+    out: Path
+
+
+def plan(
+    week_id: str, submissions: Path, course: Path, out: Path, limits: Limits, force: bool = False
+) -> Plan:
+    """Find the submissions and check that they can be graded.
+
+    Raises:
+        CourseError: no such week, no released notebook, no submissions, or no course secret.
+    """
+    week = registry.week(week_id)
+    Master.load(week.id)
+    students = find_students(submissions)
+    secret = course_secret(course)
+    tasks = tuple(
+        Task(student, tuple(paths), week.id, secret, out / "verdicts", limits, force)
+        for student, paths in students.items()
+    )
+    return Plan(week, tasks, course, out)
+
+
+def grade_class(
+    plan: Plan,
+    jobs: int,
+    started: Callable[[str], None] | None = None,
+    finished: Callable[[Graded], None] | None = None,
+) -> list[Graded]:
+    """Judge all submissions, `jobs` at a time; ordered by student.
+
+    Raises:
+        CourseError: the verdicts cannot be written.
+    """
+    graded: list[Graded] = []
+    try:
+        for outcome in grade_all(list(plan.tasks), jobs, started):
+            graded.append(outcome)
+            if finished is not None:
+                finished(outcome)
+    except OSError as error:
+        raise CourseError(f"cannot write to {shown(plan.out)}: {error.strerror or error}") from None
+    return sorted(graded, key=lambda g: g.student)
+
+
+def publish(plan: Plan, graded: list[Graded]) -> Reports:
+    """Write the reports.
+
+    Raises:
+        CourseError: a file cannot be written.
+    """
+    try:
+        return write_reports(plan.week, [g.verdict for g in graded], plan.out)
+    except OSError as error:
+        raise CourseError(f"cannot write to {shown(plan.out)}: {error.strerror or error}") from None
+
+
+def fill_gradebook(plan: Plan, graded: list[Graded]) -> str:
+    """Let nbgrader record the marks; one line that says what was done, or why it was not."""
+    root = CourseRoot(plan.course)
+    if not root.release(plan.week).is_file() or not root.gradebook.is_file():
+        week = plan.week.id
+        return (
+            f"gradebook: skipped, {shown(plan.course)} has no released {week}; run `autograde build {week}`"
+        )
+    from autograde.nbgrader_plugin import gradebook
+
+    try:
+        entries = [gradebook.Graded(g.student, g.notebook, g.verdict) for g in graded]
+        recorded = gradebook.record(plan.course, plan.week.id, entries)
+    except CourseError as error:
+        return f"gradebook: not filled: {error}"
+    return f"gradebook: {len(recorded)} submissions recorded in {shown(root.gradebook)}"

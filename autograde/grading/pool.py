@@ -1,0 +1,77 @@
+"""Judge processes side by side. Each has a pool of its own: one that dies takes no other work along."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from autograde.grading.one import Graded, Task, failed, grade_one
+
+TRIES = 2
+
+
+def grade_all(tasks: list[Task], jobs: int, started: Callable[[str], None] | None = None) -> Iterator[Graded]:
+    """Grade every task; outcomes come in the order in which they are ready.
+
+    `started` is called with a student's id when a judge process takes the submission up, from any thread.
+    """
+    waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    for task in tasks:
+        waiting.put(task)
+    ready: queue.SimpleQueue[Graded | BaseException] = queue.SimpleQueue()
+    stop = threading.Event()
+    drivers = [
+        threading.Thread(target=_drive, args=(waiting, ready, stop, started), daemon=True)
+        for _ in range(min(jobs, len(tasks)))
+    ]
+    for driver in drivers:
+        driver.start()
+    try:
+        for _ in tasks:
+            outcome = ready.get()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            yield outcome
+    finally:
+        stop.set()
+        for driver in drivers:
+            driver.join()
+
+
+def _drive(
+    waiting: queue.SimpleQueue, ready: queue.SimpleQueue, stop: threading.Event, started: Callable | None
+) -> None:
+    """Feed one judge process until nothing waits."""
+    executor = _new_executor()
+    try:
+        while not stop.is_set():
+            try:
+                task = waiting.get_nowait()
+            except queue.Empty:
+                return
+            if started is not None:
+                started(task.student)
+            for attempt in range(TRIES):
+                try:
+                    ready.put(executor.submit(grade_one, task).result())
+                    break
+                except BrokenProcessPool:
+                    executor.shutdown(wait=False)
+                    executor = _new_executor()
+                    if attempt == TRIES - 1:
+                        message = f"its judge process died {TRIES} times"
+                        verdict = failed(task, "infrastructure_fault", message)
+                        ready.put(Graded(task.student, None, verdict))
+    except BaseException as error:  # a full disk, or an interrupt: the class cannot go on
+        ready.put(error)
+    finally:
+        executor.shutdown(wait=not stop.is_set(), cancel_futures=True)
+
+
+def _new_executor() -> ProcessPoolExecutor:
+    """One process that starts clean: it inherits no threads and no memory of this one."""
+    return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn"))

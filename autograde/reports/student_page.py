@@ -1,0 +1,77 @@
+"""One student's page: what was right, what was not, and why, in words."""
+
+from __future__ import annotations
+
+from autograde.judge.verdict import STATES, PropertyResult, SubmissionVerdict, Verdict
+from autograde.reports.page import page, tone
+from autograde.reports.words import escaped, number, points
+from lmcourse import exercises as registry
+
+
+def student_page(submission: SubmissionVerdict) -> bytes:
+    """The page as an HTML file."""
+    week = registry.week(submission.week)
+    head = [
+        f"<h1>{escaped(week.id)} {escaped(week.title)}</h1>",
+        f'<p class="soft">{escaped(submission.student)}</p>',
+        f'<p class="sum">{number(submission.points)} of {number(submission.max_points)} points</p>',
+    ]
+    written = sum(e.written_points for e in week.exercises)
+    if written:
+        head.append(
+            f'<p class="soft">Up to {written} more points for written answers come from a person.</p>'
+        )
+    if submission.undecided:
+        ids = ", ".join(v.exercise for v in submission.undecided)
+        head.append(f'<p class="bad">Not decided yet, through no fault of yours: {escaped(ids)}.</p>')
+    if submission.problem:
+        head.append(f'<p class="bad">Not graded: {escaped(submission.problem)}.</p>')
+    cards = [_card(v, registry.exercise(v.exercise)) for v in submission.verdicts if not submission.problem]
+    notes = _list("What was repaired in your notebook", submission.repairs)
+    notes += _list("What happened while it ran", submission.notes)
+    return page(f"{week.id}: {submission.student}", "\n".join([*head, *cards, notes]))
+
+
+def _card(verdict: Verdict, exercise: registry.Exercise) -> str:
+    state = f'<span class="{tone(verdict.state)}">{escaped(STATES[verdict.state])}</span>'
+    mark = f"{points(verdict)} of {number(verdict.max_points)}"
+    parts = [
+        '<section class="card">',
+        f"<h2><span>{exercise.id} {escaped(exercise.title)}</span><span>{mark}</span></h2>",
+        f"<p>{state}</p>",
+    ]
+    if verdict.message:
+        parts.append(f"<p>{escaped(verdict.message)}</p>")
+    rows = _rows(verdict, exercise)
+    if rows:
+        parts.append("<table><tr><th>what was checked</th><th>outcome</th><th class='n'>points</th></tr>")
+        parts += [*rows, "</table>"]
+    return "\n".join([*parts, "</section>"])
+
+
+def _rows(verdict: Verdict, exercise: registry.Exercise) -> list[str]:
+    """The named properties. Of a write-a-test exercise only the count is told, in the message."""
+    if exercise.kind == "T":
+        return []
+    return [_row(result, verdict) for result in verdict.properties]
+
+
+def _row(result: PropertyResult, verdict: Verdict) -> str:
+    if result.passed:
+        outcome = '<span class="right">holds</span>'
+    else:
+        outcome = '<span class="bad">does not hold</span>'
+        if result.message and result.message != verdict.message:
+            outcome += f"<br>{escaped(result.message)}"
+        if result.case:
+            outcome += f'<br><span class="soft">smallest failing case: {escaped(result.case)}</span>'
+    got = number(result.points if result.passed and verdict.points else 0)
+    share = f"{got} of {number(result.points)}"
+    return f'<tr><td>{escaped(result.name)}</td><td>{outcome}</td><td class="n">{share}</td></tr>'
+
+
+def _list(title: str, lines: tuple[str, ...]) -> str:
+    if not lines:
+        return ""
+    items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
+    return f"<h2>{escaped(title)}</h2>\n<ul>{items}</ul>\n"
