@@ -84,7 +84,17 @@ WEEKS: tuple[Week, ...] = (
             Exercise("W1.5", "Positions and loss mask", "F", 8, 12, True, 2, ("positions_and_loss_mask",)),
             Exercise("W1.6", "First-fit decreasing", "F", 12, 20, False, 3, ("ffd_pack",)),
             Exercise("W1.7", "Write the test that finds a leak", "T", 24, 30, True, 3, ("test_no_leak",)),
-            Exercise("W1.8", "What a leak costs", "N+W", 6, 25, False, 3, ("leak",), written_points=10),
+            Exercise(
+                "W1.8",
+                "What a leak costs",
+                "N+W",
+                6,
+                25,
+                False,
+                3,
+                ("leak", "revealing_order"),
+                written_points=10,
+            ),
         ),
     ),
 )

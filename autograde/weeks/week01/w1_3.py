@@ -94,8 +94,9 @@ def _(docs, T, eos):
 
 
 @EXERCISE.mutant(
-    "eos only between",
-    "Your last document has no eos: eos follows every document, not only those that have a next one.",
+    "last eos missing",
+    "Your stream is one token short: eos follows the last document too. (Or your function drops the last "
+    "row when the stream fills it exactly; only what does not fill a row is dropped.)",
 )
 def _(docs, T, eos):
     tokens, ids = _stream(docs, eos)
@@ -184,16 +185,6 @@ def _(docs, T, eos):
     tokens, ids = _stream(docs, eos)
     rest = len(tokens) % (T + 1)
     return _rows(tokens[rest:], ids[rest:], T + 1)
-
-
-@EXERCISE.mutant(
-    "full last row dropped",
-    "Your last row is missing when the stream fills it exactly: only a remainder that does not fill a row "
-    "is dropped.",
-)
-def _(docs, T, eos):
-    tokens, ids = _stream(docs, eos)
-    return _rows(tokens[:-1], ids[:-1], T + 1)
 
 
 @EXERCISE.mutant(

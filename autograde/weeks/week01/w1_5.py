@@ -1,4 +1,4 @@
-"""W1.5, positions and loss mask: positions restart and predictions do not count across document boundaries."""
+"""W1.5, positions and loss mask: at a document boundary positions restart and predictions do not count."""
 
 from __future__ import annotations
 
