@@ -23,7 +23,6 @@
 
 # %% role="setup"
 import torch
-from torch import Tensor
 
 # %% role="show"
 from lmcourse.checks import check, predict, quiz
@@ -95,6 +94,7 @@ check("W0.1", {"hello_check": lambda x: 2 * (x + 1)})
 # | `x` | a float, of any sign |
 # | **returns** | `2 * x + 1`, a float |
 
+
 # %% exercise="W0.1" role="answer"
 def hello_check(x: float) -> float:
     """Twice x, plus one."""
@@ -154,6 +154,7 @@ predict("W0.1", "If you return 2 * x instead, what will the check say: only 'wro
 # it is a right ReLU; raise `AssertionError` if it is not. Use `assert`, with a message that you would like to read
 # yourself. It will be called with `torch.relu`, with other right versions, and with three wrong ones.
 
+
 # %% exercise="W0.2" role="answer"
 def test_relu(impl) -> None:
     """Accepts a right ReLU, rejects a wrong one with an AssertionError."""
@@ -183,7 +184,7 @@ predict("W0.2", "Name one wrong ReLU that the single input x = 3 cannot catch.",
 # %% [markdown] exercise="W0.2" role="after"
 # **What this breaks in real training.** A test with one friendly input is the usual kind, and it is how broken parts live
 # on in good code bases. You will meet one in week 1: a test of a data split whose validation set was empty, so that it
-# could never fail (MakazhanAlpamys/Soup#680).
+# could never fail ([MakazhanAlpamys/Soup#680](https://github.com/MakazhanAlpamys/Soup/issues/680)).
 
 # %% [markdown]
 # ## Before you begin: eight questions

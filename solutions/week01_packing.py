@@ -74,7 +74,9 @@ for i in range(T):
     print(f"{context!r:>10} -> {letters[y[i]]!r}")
 
 # %% role="show"
-show_figure(*pictures.windows_figure(text, starts=[0, 4, 6], T=6), caption="Windows overlap; y is x, moved by one.")
+show_figure(
+    *pictures.windows_figure(text, starts=[0, 4, 6], T=6), caption="Windows overlap; y is x, moved by one."
+)
 
 # %% [markdown]
 # ### Count tokens, not epochs
@@ -92,7 +94,9 @@ edges = np.zeros(N, dtype=np.int64)
 np.add.at(edges, starts, 1)  # a window begins to be read ...
 np.add.at(edges, starts + T, -1)  # ... and ends
 reads = edges.cumsum()  # (N,) how often each character was an input
-print(f"{B * T:,} predictions a step, {B * T * steps:,} in all; {reads.mean():.2f} reads of a character on average")
+print(
+    f"{B * T:,} predictions a step, {B * T * steps:,} in all; {reads.mean():.2f} reads of a character on average"
+)
 print(f"reads of one character: {reads.min()} to {reads.max()}; never read: {(reads == 0).mean():.4%}")
 print(f"starts that were never drawn: {1 - len(np.unique(starts)) / (N - T):.1%}")
 
@@ -102,14 +106,14 @@ print(f"starts that were never drawn: {1 - len(np.unique(starts)) / (N - T):.1%}
 #
 # A budget in tokens also stays the same when the window changes. A step of 32,768 tokens is 256 windows of 128, or
 # 64 windows of 512. Large models see most of their data about once: DeepSeek-V3 was trained on 14.8 trillion tokens
-# (arXiv:2412.19437).
+# ([arXiv:2412.19437](https://arxiv.org/abs/2412.19437)).
 
 # %% [markdown] exercise="W1.1" role="why"
 # **Why.** Every step of every run in this course begins with this function, so a mistake here is in everything that
 # follows. The mistakes are one place wide: a target that is off by one, a last window that never comes, a batch in
 # which all rows start at the same place.
 #
-# $$y_{b,i} = t_{s_b+i+1}, \qquad s_b \sim \text{uniform on } \{0, \dots, N-T-1\}$$
+# $$\text{starts} = N - T, \qquad \text{predictions in a batch} = B \cdot T$$
 #
 # **Worked number.** With $N = 1000$ and $T = 128$ there are 872 starts, 0 to 871. The window at 871 reads tokens 871
 # to 998, and its targets are tokens 872 to 999: the last token of the stream is a target exactly once.
@@ -126,6 +130,7 @@ print(f"starts that were never drawn: {1 - len(np.unique(starts)) / (N - T):.1%}
 #
 # Each row has its own start, uniform over 0 … N−T−1, both ends included. The same state of the generator gives the
 # same batch. The global random state stays untouched.
+
 
 # %% exercise="W1.1" role="answer"
 def sample_windows(tokens: Tensor, B: int, T: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -161,12 +166,13 @@ predict("W1.1", "A stream of 10 tokens, windows of 4: how many different starts 
 # And a target that is shifted twice trains a model to skip a token, with a loss that falls as it should.
 #
 # **It happened.** In minGPT the length of the data set was off by one; its author had noticed the mistake in a
-# proposal, and then copied it anyway (karpathy/minGPT#31). Years later someone filed the *correct* bound in a course
-# repository as a bug, and proposed the wrong one as the fix (karpathy/ng-video-lecture#56). The test that settles
-# it takes one line: a stream of `T + 1` tokens has exactly one window.
+# proposal, and then copied it anyway ([karpathy/minGPT#31](https://github.com/karpathy/minGPT/issues/31)). Years later
+# someone reported the *correct* bound in another teaching repository as a bug, and proposed the wrong one as the fix
+# ([karpathy/ng-video-lecture#56](https://github.com/karpathy/ng-video-lecture/issues/56)). The test that settles it takes
+# one line: a stream of `T + 1` tokens has exactly one window.
 
 # %% [markdown]
-# > **Popular answer.** One of the texts this course grew from draws starts with `randint(len(d) - block - 1)`. Looks
+# > **Popular answer.** A tutorial draws its starts with `randint(len(d) - block - 1)`. Looks
 # > careful: one off for the target, one for the end. The cell below counts which starts come up in a stream of eight
 # > tokens with windows of four. The last one never does.
 
@@ -190,25 +196,31 @@ for name, high in [("randint(N - T - 1)", N - T - 1), ("randint(N - T)", N - T)]
 #
 # Windows of $T$ tokens that start $k$ places apart share $\max(0, T - k) / T$ of their tokens. So if you set aside
 # *random* windows for validation, each of them has near twins in the training set. How bad is that? The next cell
-# takes pure noise, where nothing at all can be learned, and a "model" that only remembers what followed each run of
-# eight tokens in training.
+# defines a "model" that only remembers what followed each run of eight tokens in training; the one after it lets the
+# memory loose on pure noise, where nothing at all can be learned.
+
 
 # %% role="show"
-noise, T, run = np.random.default_rng(0).integers(0, 16, size=4_000), 32, 8
-
-
-def known(train_starts, validation_starts):
-    memory = {}
+def known(noise, train_starts, validation_starts, T=32, run=8):
+    """Share of the next tokens in validation windows that a memory of the training windows knows."""
+    memory, hits = {}, []
     for s in train_starts:
-        memory.update((noise[i : i + run].tobytes(), noise[i + run]) for i in range(s, s + T - run))
-    seen = [memory.get(noise[i : i + run].tobytes()) == noise[i + run] for s in validation_starts for i in range(s, s + T - run)]
-    return np.mean(seen)
+        for i in range(s, s + T - run):
+            memory[noise[i : i + run].tobytes()] = noise[i + run]
+    for s in validation_starts:
+        for i in range(s, s + T - run):
+            hits.append(memory.get(noise[i : i + run].tobytes()) == noise[i + run])
+    return np.mean(hits)
 
 
-starts = np.arange(len(noise) - T)
+# %% role="show"
+noise = np.random.default_rng(0).integers(0, 16, size=4_000)
+starts = np.arange(len(noise) - 32)
 shuffled = np.random.default_rng(1).permutation(starts)
-print(f"random validation windows: {known(shuffled[400:], shuffled[:400]):.1%} of the next tokens known")
-print(f"contiguous tail:           {known(starts[: -400 - T], starts[-400:]):.1%}")
+print(
+    f"random validation windows: {known(noise, shuffled[400:], shuffled[:400]):.1%} of the next tokens known"
+)
+print(f"contiguous tail:           {known(noise, starts[:-432], starts[-400:]):.1%}")
 
 # %% [markdown]
 # The memory has learned nothing, since there is nothing to learn, and the random split gives it full marks. The tail
@@ -218,10 +230,10 @@ print(f"contiguous tail:           {known(starts[: -400 - T], starts[-400:]):.1%
 # **Why.** A validation loss is worth something only if the validation text was not trained on. With windows, the
 # only simple way is to cut off one contiguous piece of the stream, before any window is drawn.
 #
-# $$\text{overlap of two windows } k \text{ places apart} = \frac{\max(0,\, T - k)}{T}$$
+# $$N_\text{validation} = \lfloor N \cdot \text{fraction} \rfloor, \qquad N_\text{train} = N - N_\text{validation}$$
 #
-# **Worked number.** With $T = 4$ and $k = 1$ the overlap is 3/4. A stream of 1,003 tokens with `fraction=0.1` has a
-# tail of `int(100.3)` = 100 tokens; training keeps the other 903.
+# **Worked number.** A stream of 1,003 tokens with `fraction=0.1` has a tail of $\lfloor 100.3 \rfloor = 100$ tokens;
+# training keeps the first 903.
 
 # %% [markdown] exercise="W1.2" role="contract"
 # **Contract.** `split_tail(tokens, fraction) -> (train, validation)` and the number `overlap_share`
@@ -237,6 +249,7 @@ print(f"contiguous tail:           {known(starts[: -400 - T], starts[-400:]):.1%
 #
 # `overlap_share` is the share of tokens that the windows of length 128 starting at 1000 and at 1001 have in common.
 # Any kind of number will do: a fraction of two integers, a float.
+
 
 # %% exercise="W1.2" role="answer"
 def split_tail(tokens: Tensor, fraction: float) -> tuple[Tensor, Tensor]:
@@ -271,10 +284,11 @@ predict("W1.2", "What does tokens[-n:] return when n is 0: nothing, or everythin
 # **What this breaks in real training.** A validation loss that is too good hides over-fitting: the curve goes on
 # falling with the training loss, and early stopping never stops.
 #
-# **It happened.** In LogBERT's preparation of log data, overlapping windows (80 % in one data set) are cut first,
-# then shuffled and split, so test sequences are also training sequences (HelenGuohx/logbert#57). In a classifier of
-# brain signals with the same order of steps, the author agreed when it was pointed out; without the overlap the
-# accuracy fell to 72 % (tongdaxu/EEG_Emotion_Classifier_DEAP#1).
+# **It happened.** In LogBERT's preparation of log data, overlapping windows (80 % in one data set) are cut first, then
+# shuffled and split, so that test sequences were also trained on
+# ([HelenGuohx/logbert#57](https://github.com/HelenGuohx/logbert/issues/57)). In a classifier of brain signals with the
+# same order of steps, the author agreed when it was pointed out; without the overlap the accuracy fell to 72 %
+# ([tongdaxu/EEG_Emotion_Classifier_DEAP#1](https://github.com/tongdaxu/EEG_Emotion_Classifier_DEAP/issues/1)).
 
 # %% [markdown]
 # ## Documents: pad or pack?
@@ -334,6 +348,7 @@ lmcourse.widgets.waste()
 # that goes on in the next row keeps its id. The rows above are the example: `[5, 6, 7]`, `[8, 9]`, `[4, 4, 4, 3, 2]`,
 # `T = 5`, `eos = 0`.
 
+
 # %% exercise="W1.3" role="answer"
 def pack(docs: list[list[int]], T: int, eos: int) -> tuple[Tensor, Tensor]:
     """Documents end to end, cut into rows of T+1: tokens and document ids, (R, T+1) int64 each."""
@@ -371,9 +386,11 @@ predict("W1.3", "docs = [[], [], [7]], T = 1, eos = 0: what are the rows of toke
 # the data set: long documents lose their ends, and nobody sees it in a loss.
 #
 # **It happened.** A user of TRL asked what its packer does to texts that do not fit. The answer, found by reading the
-# code: texts are cut wherever the row ends, and the remainder of a buffer is discarded (huggingface/trl#1850).
-# nanochat measured its own loader and found that cropping documents to rows of 2,048 threw away 39.4 % of all tokens
-# (dev log, 2026-01-13). Both are choices one can defend, once they are written down.
+# code: texts are cut wherever a row ends, and the remainder of a buffer is discarded
+# ([huggingface/trl#1850](https://github.com/huggingface/trl/issues/1850)). nanochat measured a loader that crops documents
+# to rows of 2,048: 39.4 % of all tokens were thrown away
+# ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13). Both are choices one can defend,
+# once they are written down.
 
 # %% [markdown]
 # ## Who may look at whom
@@ -400,7 +417,7 @@ predict("W1.3", "docs = [[], [], [7]], T = 1, eos = 0: what are the rows of toke
 # $$M_{b,i,j} = [\,j \le i\,] \cdot [\,d_{b,i} = d_{b,j}\,].$$
 #
 # The diagonal is always 1, so no query is left with nothing to look at. Try it: type your own documents, pick a token
-# and read which ones it sees. Then set the mode to *pack*, without the mask, and look for the crossed cells.
+# and read which ones it sees. Then set the layout to *pack*, without the mask, and look for the crossed cells.
 
 # %% role="show"
 lmcourse.widgets.packing()
@@ -417,7 +434,9 @@ lmcourse.widgets.packing()
 model = Transformer(TransformerConfig(vocab_size=32, context=128, layers=3, heads=2, width=64), seed=0).eval()
 lengths = torch.tensor([40, 3, 50, 35])
 doc_id = torch.repeat_interleave(torch.arange(4), lengths)[None]  # (1, 128)
-restart = torch.cat([torch.arange(int(n)) for n in lengths])[None]  # (1, 128) positions from 0 in each document
+restart = torch.cat([torch.arange(int(n)) for n in lengths])[
+    None
+]  # (1, 128) positions from 0 in each document
 mask = (doc_id[:, :, None] == doc_id[:, None, :]) & torch.ones(128, 128, dtype=torch.bool).tril()
 row = torch.randint(1, 32, (1, 128), generator=torch.Generator().manual_seed(0))
 row[0, lengths.cumsum(0) - 1] = 0  # each document ends in eos
@@ -425,18 +444,19 @@ changed = row.clone()
 changed[0, 5] = 1 + row[0, 5] % 31  # another token, inside the first document
 
 # %% role="show"
-alone = torch.cat([model(part) for part in row.split(lengths.tolist(), dim=1)], dim=1)  # each document by itself
-print("                     leak into later documents   difference to each document alone")
+variants = {
+    "neither": {},
+    "positions restart": {"positions": restart},
+    "mask": {"mask": mask},
+    "mask and restart": {"mask": mask, "positions": restart},
+}
+print(f"{'':20} leak into later documents   difference to each document alone")
 with torch.no_grad():
-    for name, settings in {
-        "neither": {},
-        "positions restart": {"positions": restart},
-        "mask": {"mask": mask},
-        "mask and restart": {"mask": mask, "positions": restart},
-    }.items():
+    alone = torch.cat([model(part) for part in row.split(lengths.tolist(), dim=1)], dim=1)  # (1, 128, 32)
+    for name, settings in variants.items():
         logits = model(row, **settings)  # (1, 128, 32)
-        leak = (model(changed, **settings) - logits)[:, 40:].abs().max().item()
-        print(f"{name:20} {leak:26.2e} {(logits - alone).abs().max().item():35.2e}")
+        leak = (model(changed, **settings) - logits)[:, 40:].abs().max()
+        print(f"{name:20} {leak:25.1e}   {(logits - alone).abs().max():34.1e}")
 
 # %% [markdown]
 # With an `eos` between them and no mask, the change travels. Restarting the positions does not stop it. With the mask
@@ -462,8 +482,9 @@ print("torch", torch.__version__)
 # %% [markdown] exercise="W1.4" role="why"
 # **Why.** This one boolean tensor is all that keeps the documents of a row apart; every attention layer uses it, so
 # one wrong entry leaks in every layer. It has two conditions, and each one forgotten gives a model that still trains.
+# Counting its entries is a quick test: with documents of $\ell_k$ tokens in the row,
 #
-# $$M_{b,i,j} = [\,j \le i\,] \cdot [\,d_{b,i} = d_{b,j}\,]$$
+# $$\text{allowed pairs} = \sum_k \frac{\ell_k (\ell_k + 1)}{2} \quad \text{of} \quad \frac{T (T + 1)}{2} \text{ causal ones.}$$
 #
 # **Worked number.** A row of 8 tokens with documents of 3, 2 and 3 has 6 + 3 + 6 = 15 allowed pairs of the 36 causal
 # ones; 21 pairs, more than half, cross a boundary.
@@ -478,6 +499,7 @@ print("torch", torch.__version__)
 #
 # That is: `j <= i`, and the same id. Rows of a batch are independent. Ids need not be sorted nor start at 0; two
 # tokens with the same id belong to one document, wherever they stand in the row.
+
 
 # %% exercise="W1.4" role="answer"
 def document_mask(doc_id: Tensor) -> Tensor:
@@ -509,10 +531,15 @@ predict("W1.4", "Eight tokens in four documents of two: how many True entries ha
 # floor. Without the document condition the model trains well, and answers a little from the wrong text. With `j < i`
 # the first token of each document has nothing to look at.
 #
-# **It happened.** In TRL, packed training examples could see each other for years; asked about it, a maintainer first
-# thought the `eos` to be signal enough (huggingface/trl#805), later called it a known issue (#3067, #1230), and in 2025
-# it was repaired (#3526). In transformers the mask *was* there, and was switched off by a harmless-looking all-ones
-# padding mask, reported in 2026: the loss still fell, so nothing looked wrong (huggingface/transformers#46634).
+# **It happened.** In TRL, packed training examples could see each other for years. Asked about it, a maintainer first
+# thought the `eos` signal enough ([huggingface/trl#805](https://github.com/huggingface/trl/issues/805)); later it was
+# a known issue ([#1230](https://github.com/huggingface/trl/issues/1230),
+# [#3067](https://github.com/huggingface/trl/issues/3067)), mended for one attention kernel in 2025
+# ([#3526](https://github.com/huggingface/trl/issues/3526)).
+#
+# In transformers the mask *was* there, and a harmless-looking padding mask of all ones switched it off. The loss still
+# fell, so nothing looked wrong
+# ([huggingface/transformers#46634](https://github.com/huggingface/transformers/issues/46634), 2026).
 
 # %% [markdown]
 # ## Positions, and predictions that do not count
@@ -539,11 +566,11 @@ predict("W1.4", "Eight tokens in four documents of two: how many True entries ha
 # *not* left out: predicting the `eos` itself. That is how a model learns to stop.
 
 # %% [markdown] exercise="W1.5" role="why"
-# **Why.** Each document loses exactly one prediction, the one from its `eos`. Lose one more, and the model never learns
-# to stop; lose one less, and it is trained to guess the next document out of nothing. The count of kept predictions is
-# also what the loss is divided by, the subject of next week.
+# **Why.** Each `eos` that is read costs one prediction. Lose one more, and the model never learns to stop; lose one
+# less, and it is trained to guess the next document out of nothing. The count of kept predictions is also what the
+# loss is divided by, the subject of next week. In rows as `pack` makes them,
 #
-# $$\text{pos}_i = i - f_i, \qquad \text{keep}_i = [\,e_i = 0\,] \cdot [\,d_{i+1} = d_i\,]$$
+# $$\text{kept} = B \, T - \text{number of inputs that are } \texttt{eos}.$$
 #
 # **Worked number.** In the table above, 4 of 6 predictions are kept: six, less one for each `eos` that is an input.
 
@@ -563,6 +590,7 @@ predict("W1.4", "Eight tokens in four documents of two: how many True entries ha
 # Example: ids `0 0 0 1 1 1` with the `eos` at place 2 give `pos` `0 1 2 0 1 2`, and all but the prediction at place 2
 # are kept.
 
+
 # %% exercise="W1.5" role="answer"
 def positions_and_loss_mask(doc_id: Tensor, eos_positions: Tensor) -> tuple[Tensor, Tensor]:
     """Positions within each document (B, T) int64, and which predictions count in the loss (B, T) bool."""
@@ -570,7 +598,9 @@ def positions_and_loss_mask(doc_id: Tensor, eos_positions: Tensor) -> tuple[Tens
     index = torch.arange(doc_id.shape[1]).expand_as(doc_id)  # (B, T): 0 1 2 ... in each row
     first = torch.ones_like(eos_positions)  # (B, T): where a document begins in this row
     first[:, 1:] = doc_id[:, 1:] != doc_id[:, :-1]
-    begin = torch.where(first, index, 0).cummax(dim=1).values  # (B, T): where the document of this token began
+    begin = (
+        torch.where(first, index, 0).cummax(dim=1).values
+    )  # (B, T): where the document of this token began
     keep = ~eos_positions  # behind an eos stands another document's first token
     keep[:, :-1] &= ~first[:, 1:]  # the same seam, told by the ids
     return index - begin, keep
@@ -598,10 +628,13 @@ predict("W1.5", "A row of T inputs holds three eos. How many predictions count i
 # never meet them in use. That is why the check looks at `pos` itself.
 #
 # **It happened.** torchtitan wrapped positions with a modulo of the row length, which restarted them in the middle of
-# documents (pytorch/torchtitan#2849), and trained the last token of each document to predict the first of the next
-# until a change of two lines (pytorch/torchtitan#4075). In nanoVLM the positions were reset in the belief that this
-# separates the samples; a probe moved by 0.462139 before and 0.462456 after (huggingface/nanoVLM#204): position reset
-# is not isolation.
+# documents ([pytorch/torchtitan#2849](https://github.com/pytorch/torchtitan/issues/2849)). It also trained the last
+# token of each document to predict the first of the next: harmless there, where every document begins with the same
+# token, and mended all the same ([pytorch/torchtitan#4075](https://github.com/pytorch/torchtitan/issues/4075)).
+#
+# In nanoVLM someone set out to restart the positions of packed samples, and found that this separates nothing: a probe
+# moved by 0.462139 without the restart and by 0.462456 with it
+# ([huggingface/nanoVLM#204](https://github.com/huggingface/nanoVLM/issues/204)).
 
 # %% [markdown]
 # ## Whole documents: bins instead of cuts
@@ -617,7 +650,9 @@ predict("W1.5", "A row of T inputs holds three eos. How many predictions count i
 lengths = [1, 2, 5, 3, 6, 7]
 in_order = [[0, 1, 2], [3], [4], [5]]
 longest_first = [[5, 0], [4, 1], [2, 3]]
-show_figure(*pictures.bins_figure({"in order of arrival": in_order, "longest first": longest_first}, lengths, T=8))
+show_figure(
+    *pictures.bins_figure({"in order of arrival": in_order, "longest first": longest_first}, lengths, T=8)
+)
 
 # %% [markdown] exercise="W1.6" role="why"
 # **Why.** Finding the fewest rows is NP-hard, and this rule of ten lines is close to it: it never needs more than
@@ -642,6 +677,7 @@ show_figure(*pictures.bins_figure({"in order of arrival": in_order, "longest fir
 # Bins come in order of opening, indices in order of placement. A document of exactly `T` tokens fills a bin.
 #
 # Example: `ffd_pack([3, 6, 2, 7, 4], 10)` is `[[3, 0], [1, 4], [2]]`, that is 7 + 3, 6 + 4 and 2 tokens.
+
 
 # %% exercise="W1.6" role="answer"
 def ffd_pack(lengths: list[int], T: int) -> list[list[int]]:
@@ -682,9 +718,9 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 # %% [markdown] exercise="W1.6" role="after"
 # **What this breaks in real training.** Two things hide behind a fill rate of 99 %. Documents longer than a row are
 # gone. And rows full of whole documents still need the mask: TRL added this very packer in 2025, and its review notes
-# that attention between the packed samples was still to be dealt with (huggingface/trl#3521).
+# that attention between the packed samples was still to be dealt with ([huggingface/trl#3521](https://github.com/huggingface/trl/issues/3521)).
 #
-# **It happened.** nanochat compared packers on web text with rows of 2,048 (dev log, 2026-01-13): first-fit decreasing
+# **It happened.** nanochat compared packers on web text with rows of 2,048 ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13): first-fit decreasing
 # filled 99.7 % of the slots, and still 23.0 % of the tokens were lost to documents too long for a row. It chose another
 # rule, without any padding, that throws away 34.6 %. For 400 billion tokens of web text that is affordable; for 2,000
 # hand-written answers it would not be. Fill rate alone does not decide.
@@ -737,6 +773,7 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 # otherwise. Rows of a batch never see each other in a right model, whatever their ids. Two calls of a right model with
 # the same input may differ by rounding, up to 1e-5; leaks are 1e-3 or more. Use no global random state.
 
+
 # %% exercise="W1.7" role="answer"
 def test_no_leak(model_fn) -> None:
     """Accepts a model in which a token moves only later tokens of its own document, in its own row."""
@@ -785,11 +822,11 @@ predict("W1.7", "A test changes one token in row 0 only. Name a leak that it can
 # %% [markdown] exercise="W1.7" role="after"
 # **What this breaks in real training.** The test is cheap, and it is missing almost everywhere. Where it was written,
 # it found things: in one packing code it showed logits of a second document moving by 11.34 when the first changed,
-# with positions reset and no mask (DeepOpt-com/WrinkleFree-Monorepo#53).
+# with positions reset and no mask ([DeepOpt-com/WrinkleFree-Monorepo#53](https://github.com/DeepOpt-com/WrinkleFree-Monorepo/issues/53)).
 #
 # **It happened.** A test that passes can also be empty. A project had a test that its validation set shares no text
 # with training; the validation set in that test was empty, so the test also passed on a build that did not validate at
-# all (MakazhanAlpamys/Soup#680). One assertion that there *is* something to compare turns a decoration into a test.
+# all ([MakazhanAlpamys/Soup#680](https://github.com/MakazhanAlpamys/Soup/issues/680)). One assertion that there *is* something to compare turns a decoration into a test.
 # That is the last line of the model answer.
 
 # %% [markdown]
@@ -840,13 +877,13 @@ show_figure(
 # %% [markdown]
 # > **Popular answer.** "Attention across documents hurts." Or: "nanochat measured it, masks are useless." Both are
 # > half the story. nanochat's log has 0.85427 bits per byte without and 0.85407 with the mask, at a context of 2,048
-# > on shuffled web text, and the mask was not merged (dev log, 2026-01-13). The Llama 3 report masks, and finds it of
-# > little effect in ordinary pretraining but important for very long contexts (arXiv:2407.21783). A study of
-# > pretraining on packed sequences finds that it helps (arXiv:2402.13991). Your two panels show how all can be right.
+# > on shuffled web text, and the mask was not merged ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13). The Llama 3 report masks, and finds it of
+# > little effect in ordinary pretraining but important for very long contexts ([arXiv:2407.21783](https://arxiv.org/abs/2407.21783)). A study of
+# > pretraining on packed sequences finds that it helps ([arXiv:2402.13991](https://arxiv.org/abs/2402.13991)). Your two panels show how all can be right.
 # >
 # > There is one more reason to mask, and it is not about quality: pairs across documents cost time. Two months after
 # > nanochat's log entry, masked attention was proposed there again, since it made the whole run 1.8 % faster
-# > (karpathy/nanochat#663).
+# > ([karpathy/nanochat#663](https://github.com/karpathy/nanochat/issues/663)).
 
 # %% [markdown]
 # You can train the four models yourself. Change `seed` or `run`, and see whether the picture holds.
@@ -887,7 +924,9 @@ leak = {**load_recorded_leak(run=12).gaps, "revealing_order": "shuffled"}
 ### END SOLUTION
 
 # %% exercise="W1.8" role="predict"
-predict("W1.8", "With run=12, which model has the lower loss in order: with the mask or without?", answer=None)
+predict(
+    "W1.8", "With run=12, which model has the lower loss in order: with the mask or without?", answer=None
+)
 
 # %% [markdown] exercise="W1.8" role="hint"
 # `load_recorded_leak(run=12).gaps` is a dictionary that already has four of the five keys.
@@ -927,14 +966,15 @@ predict("W1.8", "With run=12, which model has the lower loss in order: with the 
 # the same way looks excellent.
 #
 # **It happened.** A user who had packed many unrelated samples into long contexts found the model "super confused"; the
-# tool did not separate them (unslothai/unsloth#1207). And whoever changes the packing also changes what the loss means:
+# tool did not separate them ([unslothai/unsloth#1207](https://github.com/unslothai/unsloth/issues/1207)). And whoever changes the packing also changes what the loss means:
 # nanochat's log warns that its new loader lowers the validation loss, that the gain is partly "fake", and that old and
-# new numbers must not be compared (dev log, 2026-01-13).
+# new numbers must not be compared ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13).
 
 # %% [markdown]
 # ## Quiz
 #
-# Six questions, no points. Write the letter of your answer; each one is explained, the right and the wrong.
+# Six questions, no points. Run a cell to see its question. Then add your letter, as in `quiz("W1", 1, "a")`, and run it
+# again: each answer is explained, the right one and the wrong ones.
 
 # %% role="play"
 quiz("W1", 1)
@@ -957,15 +997,15 @@ quiz("W1", 6)
 # %% [markdown]
 # ## Mistakes seen in the wild
 #
-# - The last window never drawn, or one window too many: karpathy/minGPT#31, karpathy/ng-video-lecture#56.
-# - Windows cut before the split: HelenGuohx/logbert#57, tongdaxu/EEG_Emotion_Classifier_DEAP#1.
-# - `eos` taken for a wall: huggingface/trl#805.
-# - Position reset taken for a wall: huggingface/nanoVLM#204, DeepOpt-com/WrinkleFree-Monorepo#53.
-# - The mask built, then ignored because another mask came along: huggingface/transformers#46634.
-# - Positions by modulo of the row length: pytorch/torchtitan#2849.
-# - The last token of a document trained on the first of the next: pytorch/torchtitan#4075.
-# - A fill rate reported without what was thrown away: see nanochat's dev log of 2026-01-13 for how to report both.
-# - A test whose comparison was empty: MakazhanAlpamys/Soup#680.
+# - The last window never drawn, or one window too many: [karpathy/minGPT#31](https://github.com/karpathy/minGPT/issues/31), [karpathy/ng-video-lecture#56](https://github.com/karpathy/ng-video-lecture/issues/56).
+# - Windows cut before the split: [HelenGuohx/logbert#57](https://github.com/HelenGuohx/logbert/issues/57), [tongdaxu/EEG_Emotion_Classifier_DEAP#1](https://github.com/tongdaxu/EEG_Emotion_Classifier_DEAP/issues/1).
+# - `eos` taken for a wall: [huggingface/trl#805](https://github.com/huggingface/trl/issues/805).
+# - Position reset taken for a wall: [huggingface/nanoVLM#204](https://github.com/huggingface/nanoVLM/issues/204), [DeepOpt-com/WrinkleFree-Monorepo#53](https://github.com/DeepOpt-com/WrinkleFree-Monorepo/issues/53).
+# - The mask built, then ignored because another mask came along: [huggingface/transformers#46634](https://github.com/huggingface/transformers/issues/46634).
+# - Positions by modulo of the row length: [pytorch/torchtitan#2849](https://github.com/pytorch/torchtitan/issues/2849).
+# - The last token of a document trained on the first of the next: [pytorch/torchtitan#4075](https://github.com/pytorch/torchtitan/issues/4075).
+# - A fill rate reported without what was thrown away: see [nanochat's dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) of 2026-01-13 for how to report both.
+# - A test whose comparison was empty: [MakazhanAlpamys/Soup#680](https://github.com/MakazhanAlpamys/Soup/issues/680).
 
 # %% [markdown]
 # ## Summary

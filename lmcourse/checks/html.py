@@ -13,7 +13,8 @@ from lmcourse.checks.rows import NOT_CHECKED, NOT_STARTED, PASSED, Row
 _STYLE = """<style>
 .lmcourse-check.lmcourse-check { color: var(--jp-content-font-color1, CanvasText); max-width: 72rem;
   overflow-x: auto; line-height: 1.4; }
-.lmcourse-check.lmcourse-check table { border-collapse: collapse; margin: 0.3rem 0; width: 100%; }
+.lmcourse-check.lmcourse-check table { border-collapse: collapse; margin: 0.3rem 0; width: 100%;
+  table-layout: auto; }
 .lmcourse-check.lmcourse-check caption { text-align: left; font-weight: 600; padding: 0.2rem 0;
   color: inherit; caption-side: top; }
 .lmcourse-check.lmcourse-check th, .lmcourse-check.lmcourse-check td { text-align: left; vertical-align: top;
