@@ -903,24 +903,29 @@ for name, gap in mine.gaps.items():
 # **Worked number.** A loss of 2.30 nats per token against a floor of 2.45 is a gap of −0.15. A leak, not a record.
 
 # %% [markdown] exercise="W1.8" role="contract"
-# **Contract.** `leak` is a dictionary with five entries, for `run=12`:
+# **Contract.** Two variables, `leak` and `revealing_order`.
 #
-# | key | value |
-# |---|---|
-# | `in_order_masked`, `in_order_unmasked` | loss minus floor in nats per token, validation in order |
-# | `shuffled_masked`, `shuffled_unmasked` | the same, validation shuffled |
-# | `revealing_order` | `"in_order"` or `"shuffled"` |
+# `leak` is a dictionary of loss minus floor for `run=12`, in nats per token:
 #
-# Take the four numbers from a run of your own (`leak_experiment`) or from the recorded one (`load_recorded_leak`).
+# | key | validation | training |
+# |---|---|---|
+# | `in_order_masked` | in order | with the mask |
+# | `in_order_unmasked` | in order | without |
+# | `shuffled_masked` | shuffled | with the mask |
+# | `shuffled_unmasked` | shuffled | without |
 #
-# `revealing_order`: suppose you do *not* know the floor, and only compare the validation losses of the two models.
-# Under which order does the model without mask look worse, so that the leak is revealed?
+# Take the numbers from a run of your own (`leak_experiment`) or from the recorded one (`load_recorded_leak`).
+#
+# `revealing_order` is `"in_order"` or `"shuffled"`. Suppose you do *not* know the floor, and only compare the validation
+# losses of the two models. Under which order does the model without mask look worse, so that the leak is revealed?
 
 # %% exercise="W1.8" role="answer"
 leak = None
+revealing_order = None
 ### BEGIN SOLUTION
+leak = load_recorded_leak(run=12).gaps
 # In order, the model without mask has the lower loss and looks better. Only shuffled does it look as bad as it is.
-leak = {**load_recorded_leak(run=12).gaps, "revealing_order": "shuffled"}
+revealing_order = "shuffled"
 ### END SOLUTION
 
 # %% exercise="W1.8" role="predict"
@@ -929,15 +934,15 @@ predict(
 )
 
 # %% [markdown] exercise="W1.8" role="hint"
-# `load_recorded_leak(run=12).gaps` is a dictionary that already has four of the five keys.
+# `load_recorded_leak(run=12).gaps` is a dictionary with exactly these four keys.
 
 # %% [markdown] exercise="W1.8" role="hint"
 # Cover the line of the floor in the figure with a finger, and compare the two bars of each order: which order makes
 # you prefer the wrong model?
 
 # %% [markdown] exercise="W1.8" role="hint"
-# `leak = {**result.gaps, "revealing_order": ...}`, where `result` is your own run or the recorded one. The order that
-# reveals the leak is the one under which the model without mask has the *higher* loss.
+# `leak = result.gaps`, where `result` is your own run or the recorded one. The order that reveals the leak is the one
+# under which the model without mask has the *higher* loss.
 
 # %% [markdown] exercise="W1.8" role="question"
 # **In words** (10 points, read by a person). Your colleague says that masks are useless, nanochat measured it. Answer

@@ -292,7 +292,7 @@ def _(names: Names) -> Row:
 
 @property_row("W1.8", case="revealing_order", checks="one of the two words (which one, you decide)")
 def _(names: Names) -> Row:
-    word = names["leak"].get("revealing_order")
+    word = names["revealing_order"]
     return outcome(repr(word), " or ".join(map(repr, ORDERS)), word in ORDERS, "Spelled exactly like this.")
 
 
