@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 def cell_progress() -> Iterator[Callable[[int, int, str], None]]:
     """Yield a function `(cells done, cells in all, label of the next cell)` that moves the bar."""
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("starting the kernel", total=None)
         yield lambda done, total, label: bar.update(
             task, completed=done, total=total, description=escape(label)

@@ -76,7 +76,7 @@ def _read_json(path: Path) -> Any:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CourseError(f"{path} is not a notebook: {_what_is_it(text)} ({_first_line(error)})") from None
-    cells = (data.get("cells") or data.get("worksheets")) if isinstance(data, dict) else None
+    cells = data.get("cells", data.get("worksheets")) if isinstance(data, dict) else None
     if not isinstance(cells, list):
         raise CourseError(f"{path} is JSON, but not a notebook: it has no list of cells")
     return data
