@@ -14,7 +14,7 @@ from lmcourse.checks.encoding import decode
 from lmcourse.checks.global_state import GlobalState, kept_global_state
 from lmcourse.checks.limits import CALL_SECONDS, TimeLimit, call_with_limit
 from lmcourse.checks.notes import stored_predictions
-from lmcourse.checks.recognize import recognize
+from lmcourse.checks.recognize import agreed, recognize
 from lmcourse.checks.report import Report
 from lmcourse.checks.rows import (
     ERROR,
@@ -47,28 +47,34 @@ def evaluate(exercise_id: str, namespace: Mapping[str, Any], seconds: float = CA
     names = StudentNames(spec, namespace)
     steps: list[Case | PropertyRow] = [*load_table(spec.week).cases(spec.id), *property_rows(spec.id)]
     rows: list[Row] = []
+    mistakes: list[dict[str, str]] = []
     for step in steps:
+        found: dict[str, str] = {}
         if any(row.state == TOO_SLOW for row in rows):
             rows.append(_row(step, NOT_CHECKED, "not run, since an earlier case did not finish"))
         else:
-            rows.append(_run(step, names, seconds))
-    return Report(spec.id, spec.title, tuple(_without_repeats(rows)), stored_predictions(spec.id))
+            rows.append(_run(step, names, seconds, found))
+        mistakes.append(found)
+    said = _said_once(rows, agreed(mistakes))
+    return Report(spec.id, spec.title, tuple(said), stored_predictions(spec.id))
 
 
-def _without_repeats(rows: list[Row]) -> Iterator[Row]:
-    """A message that several rows share, as of a missing name, is said once."""
+def _said_once(rows: list[Row], mistakes: list[str]) -> Iterator[Row]:
+    """The rows with the text about their mistake; a text that several rows share is said at the first."""
     seen: set[str] = set()
-    for row in rows:
-        yield replace(row, message="") if row.message in seen else row
-        seen.add(row.message)
+    for row, mistake in zip(rows, mistakes, strict=True):
+        message = " ".join(text for text in (row.message, mistake) if text not in seen)
+        seen |= {row.message, mistake}
+        yield replace(row, message=message.strip())
 
 
-def _run(step: Case | PropertyRow, names: StudentNames, seconds: float) -> Row:
+def _run(step: Case | PropertyRow, names: StudentNames, seconds: float, found: dict[str, str]) -> Row:
+    """The row of one step; known mistakes that it recognizes go into `found`."""
     entry = step.entry if isinstance(step, Case) else next(iter(names))
     with kept_global_state() as state:
         try:
             if isinstance(step, Case):
-                return _run_case(step, names, seconds, state)
+                return _run_case(step, names, seconds, state, found)
             row = call_with_limit(lambda: step(names), seconds)
             return _with_manners(replace(row, message="") if row.ok else row, entry, state, [])
         except TimeLimit:
@@ -83,7 +89,9 @@ def _run(step: Case | PropertyRow, names: StudentNames, seconds: float) -> Row:
             return _failed_row(step, error, names)
 
 
-def _run_case(case: Case, names: StudentNames, seconds: float, state: GlobalState) -> Row:
+def _run_case(
+    case: Case, names: StudentNames, seconds: float, state: GlobalState, found: dict[str, str]
+) -> Row:
     entry = names[case.entry]
     problem = _wrong_sort(entry, case)
     if problem:
@@ -94,14 +102,15 @@ def _run_case(case: Case, names: StudentNames, seconds: float, state: GlobalStat
         yours = call_with_limit(lambda: entry(*arguments.values()), seconds)
     expected = decode(case.expected)
     gap = difference(yours, expected)
-    message = f"{_sentence(gap.reason)} {_known_mistake(yours, case)}".rstrip() if gap else ""
+    if gap:
+        found.update(recognize(yours, case))
     row = Row(
         case.title,
         case.checks,
         show(yours, gap),
         show(expected, gap),
         ok=gap is None,
-        message=message,
+        message=_sentence(gap.reason) if gap else "",
         inputs=_inputs(case),
     )
     return _with_manners(row, case.entry, state, _changed_arguments(case, arguments))
@@ -114,10 +123,6 @@ def _wrong_sort(entry: Any, case: Case) -> str:
     if not case.is_call and callable(entry):
         return f"`{case.entry}` is {describe(entry)}; expected the value itself"
     return ""
-
-
-def _known_mistake(yours: Any, case: Case) -> str:
-    return " Or: ".join(recognize(yours, case)[:2])
 
 
 def _inputs(case: Case) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -20,6 +21,7 @@ _STYLE = """<style>
 .lmcourse-check.lmcourse-check th, .lmcourse-check.lmcourse-check td { text-align: left; vertical-align: top;
   padding: 0.35rem 0.6rem; background: none; color: inherit;
   border-bottom: 1px solid var(--jp-border-color2, rgba(128, 128, 128, 0.5)); }
+.lmcourse-check.lmcourse-check tbody tr, .lmcourse-check.lmcourse-check tbody tr:hover { background: none; }
 .lmcourse-check.lmcourse-check tbody th { font-weight: 400; }
 .lmcourse-check.lmcourse-check pre { margin: 0; padding: 0; background: none; color: inherit;
   white-space: pre; font-family: var(--jp-code-font-family, monospace); font-size: 0.92em; }
@@ -86,13 +88,18 @@ def _note(row: Row) -> str:
     folded = [("Inputs", row.inputs), ("Traceback", row.trace)]
     if row.state == PASSED:
         return ""
-    parts = [f"<p>{escape(row.message)}</p>"] if row.message else []
+    parts = [f"<p>{_prose(row.message)}</p>"] if row.message else []
     parts += [
         f"<details><summary>{title}</summary><pre>{escape(text)}</pre></details>"
         for title, text in folded
         if text
     ]
     return "".join(parts)
+
+
+def _prose(text: str) -> str:
+    """Escaped, with `code` between backticks set as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _value(text: str) -> str:

@@ -24,6 +24,20 @@ def causal_only(doc_id):
     return torch.ones(T, T, dtype=torch.bool).tril().expand(B, T, T).clone()
 
 
+def inverted(doc_id):
+    return ~document_mask(doc_id)
+
+
+def nothing(doc_id):
+    return torch.zeros_like(document_mask(doc_id))
+
+
+MISTAKES = [
+    ("causal only", "Your mask does not use the document ids.", causal_only),
+    ("inverted", "Your mask is inverted.", inverted),
+    ("nothing", "Your mask allows nothing.", nothing),
+]
+
 MASK_TABLE = Table(
     "W1",
     {
@@ -34,7 +48,7 @@ MASK_TABLE = Table(
                 "document_mask",
                 lambda ids=ids: (torch.tensor(ids),),
                 {"document_mask": document_mask},
-                [("causal only", "Your mask does not use the document ids.", {"document_mask": causal_only})],
+                [(name, message, {"document_mask": wrong}) for name, message, wrong in MISTAKES],
             )
             for title, ids in (("two rows", [[4, 4, 7, 7, 7], [1, 9, 9, 9, 2]]), ("one token", [[3]]))
         ),

@@ -37,6 +37,15 @@ def test_a_known_mistake_is_named_with_the_worst_element(evaluate_source):
     assert second.ok, "one token has nothing to forget"
 
 
+def test_a_clear_case_decides_for_an_unclear_one(evaluate_source):
+    """For one token the inverted mask and the empty one are the same; for two rows they are not."""
+    source = "def document_mask(doc_id):\n    B, T = doc_id.shape\n    return torch.zeros(B, T, T).bool()\n"
+    first, second = evaluate_source(source).rows
+    assert first.message.endswith("Your mask allows nothing.")
+    assert not first.ok and not second.ok and "inverted" not in first.message + second.message
+    assert "allows nothing" not in second.message, "it is said once"
+
+
 def test_an_unknown_mistake_gets_no_name(evaluate_source):
     message = evaluate_source(RIGHT.replace("tril()", "triu()")).rows[0].message
     assert "elements differ" in message and "Your mask does not" not in message
