@@ -174,8 +174,8 @@ predict("W0.2", "Name one wrong ReLU that the single input x = 3 cannot catch.",
 # Which inputs does ReLU treat differently? Have at least one of each kind in your test.
 
 # %% [markdown] exercise="W0.2" role="hint"
-# Wrong versions that people write: the absolute value, a small slope for negative inputs, a limit for large ones. For
-# each, find an input where it differs from ReLU.
+# Wrong versions that people write: no change at all, the absolute value, a small slope for negative inputs. For each,
+# find an input where it differs from ReLU.
 
 # %% [markdown] exercise="W0.2" role="hint"
 # Make a tensor `x` with negative, zero, small positive and large positive entries, write down the expected tensor by

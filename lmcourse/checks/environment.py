@@ -7,6 +7,7 @@ import importlib.metadata
 import platform
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -14,16 +15,19 @@ PACKAGES = ("torch", "numpy", "matplotlib", "jupyterlab", "ipywidgets", "anywidg
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 MARK = "lmcourse-front-end"
 
-# The browser's half of the question whether widgets are drawn: if this runs, the answer above it changes.
+UNANSWERED = "no answer: widgets show as still pictures here"
+ANSWERED = "yes: this page draws widgets"
+
+# The browser's half of the question whether widgets are drawn: where this runs, the answer changes at once,
+# and the kernel is told, so that it can write the answer into the notebook.
 PROBE = f"""
-export default {{ render({{ el }}) {{
-  document.querySelectorAll(".{MARK}").forEach((node) => {{
-    node.textContent = "yes: this page draws widgets";
-  }});
+export default {{ render({{ model, el }}) {{
+  document.querySelectorAll(".{MARK}").forEach((node) => {{ node.textContent = "{ANSWERED}"; }});
   el.style.display = "none";
+  model.set("answered", true);
+  model.save_changes();
 }} }}
 """
-UNANSWERED = "no answer: widgets show as still pictures here"
 
 
 @dataclass(frozen=True)
@@ -39,20 +43,27 @@ class Environment:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        display({"text/plain": str(self), "text/html": self.to_html()}, raw=True)
+        table = display(self._bundle(UNANSWERED), raw=True, display_id=True)
         probe = _probe()
-        if probe is not None:
-            display(probe)
+        if probe is None:
+            return
+        place = display(probe, display_id=True)
 
-    def to_html(self) -> str:
-        lines = [
-            f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
-            f'<td style="text-align:left">{html.escape(value)}</td></tr>'
-            for name, value in self.rows
-        ]
-        live = f'<td style="text-align:left"><span class="{MARK}">{UNANSWERED}</span></td>'
-        lines.append(f'<tr><th scope="row" style="text-align:left">widget front end</th>{live}</tr>')
-        return f"<table><caption>This machine and this notebook</caption>{''.join(lines)}</table>"
+        def answered(_change: object) -> None:
+            # What stays in the saved notebook: the answer, and no widget that a later reader could not see.
+            table.update(self._bundle(ANSWERED), raw=True)
+            place.update({"text/plain": ""}, raw=True)
+
+        probe.observe(answered, "answered")
+
+    def to_html(self, front_end: str = UNANSWERED) -> str:
+        lines = [_html_row(name, html.escape(value)) for name, value in self.rows]
+        lines.append(_html_row("widget front end", f'<span class="{MARK}">{html.escape(front_end)}</span>'))
+        caption = '<caption style="text-align:left">This machine and this notebook</caption>'
+        return f"<table>{caption}{''.join(lines)}</table>"
+
+    def _bundle(self, front_end: str) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self.to_html(front_end)}
 
 
 def environment() -> Environment:
@@ -68,6 +79,11 @@ def environment() -> Environment:
             *formats,
         )
     )
+
+
+def _html_row(name: str, value: str) -> str:
+    left = 'style="text-align:left"'
+    return f'<tr><th scope="row" {left}>{html.escape(name)}</th><td {left}>{value}</td></tr>'
 
 
 def _version(package: str) -> str:
@@ -102,12 +118,18 @@ def _accelerator() -> str:
     return "none (not needed)"
 
 
-def _probe() -> object | None:
+def _probe() -> Any:
     """A widget that draws nothing and answers in the browser; None where there can be no widget."""
     if "ipykernel" not in sys.modules:
         return None
     try:
         import anywidget
+        import traitlets
     except ImportError:
         return None
-    return anywidget.AnyWidget(_esm=PROBE)
+
+    class Probe(anywidget.AnyWidget):
+        _esm = PROBE
+        answered = traitlets.Bool(False).tag(sync=True)
+
+    return Probe()
