@@ -2,5 +2,7 @@
 
 from lmcourse.corpora.markov import MarkovCorpus
 from lmcourse.corpora.regimes import RegimeDocs
+from lmcourse.corpora.stories.story_grammar import StoryGrammar
+from lmcourse.corpora.text_files import read_documents
 
-__all__ = ["MarkovCorpus", "RegimeDocs"]
+__all__ = ["MarkovCorpus", "RegimeDocs", "StoryGrammar", "read_documents"]

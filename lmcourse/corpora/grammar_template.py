@@ -9,9 +9,10 @@
     [3*often|once]             with weights; an option may be empty
     //                         a new paragraph
 
-White space around `//` and at the ends of a rule is dropped; any other run of it, line breaks included, is
-one space. A space before a hole or a bracket belongs to the first word written after it (a word-level piece
-takes its space with it), so an option that may be empty carries its own: `was[ very|] happy`.
+White space is dropped around `//`, at the ends of a rule, before `|`, `]` and `}`, and around the name of a
+case; any other run of it, line breaks included, is one space, but a run with a line break after `[` or `|` is
+none. A space before a hole or a bracket belongs to the first word written after it (a word-level piece takes
+its space with it), so an option that may be empty carries its own: `was[ very|] happy`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lmcourse.tokenizers.words import split_words
 _NAME = r"[A-Za-z_]\w*"
 _HOLE = re.compile(rf"\{{({_NAME})(?:=({_NAME}))?(?:\.({_NAME}))?(\?)?")
 _WEIGHT = re.compile(r"(\d+)\*")
-_CASE = re.compile(rf"({_NAME}):")
+_CASE = re.compile(rf" ?({_NAME}): ?")
 _LITERAL = re.compile(r"[^][{}|]+")
 
 
@@ -60,7 +61,9 @@ class _Compiler:
             if name in self.open:
                 raise ValueError(f"rule {name!r} is part of itself: {' > '.join([*self.open, name])}")
             self.open.append(name)
-            text = re.sub(" ?// ?", "\n\n", " ".join(self.rules[name].split()))
+            text = re.sub(r"(?<=[\[|])\s*\n\s*", "", self.rules[name])
+            text = re.sub(" ?// ?", "\n\n", " ".join(text.split()))
+            text = re.sub(r" (?=[]|}])", "", text)
             self.done[name, lead] = _Parser(self, name, text).whole(lead)
             self.open.pop()
         return self.done[name, lead]

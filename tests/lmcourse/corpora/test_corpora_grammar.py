@@ -199,7 +199,7 @@ def test_merged_pieces_are_found():
     assert find_merged_pieces(BOUND) is None
     for root, words in (
         ({"root": "[un|]happy"}, "'un' and 'happy'"),
-        ({"root": "big [cat |dog ]runs"}, "' ' and 'runs'"),
+        ({"root": "big [cat |dog ]runs"}, "' cat' and 'runs'"),
         ({"root": "{hero=children.name}s ran"}, "'Ann' and 's'"),
         ({"root": "one[ // | two]// three"}, "neighbours"),
     ):
@@ -207,6 +207,7 @@ def test_merged_pieces_are_found():
 
 
 def test_template_spacing():
+    assert set(texts(grammar(root="a[\n b|\n c | d]\n{x} ", x="\n e\n f"))) == {"ab e f", "ac e f", "a d e f"}
     assert set(texts(grammar(root="a [b|c d] e[, f|]\n   g //\n h"))) == {
         "a b e g\n\nh",
         "a b e, f g\n\nh",
