@@ -144,6 +144,15 @@ class StoryGrammar:
         return self.entropy / (self.mean_words + 1)
 
     @property
+    def target_floor(self) -> float:
+        """Exact nats per counted target of a packed stream: all words but the first of a story, and the end.
+
+        The first word of a story is no target there: its input would be the end of another story.
+        """
+        first = np.array([*self._filter.next_pieces(self._filter.start()).values()])
+        return (self.entropy + float((first * np.log(first)).sum())) / self.mean_words
+
+    @property
     def floor_per_byte(self) -> float:
         """Exact nats per byte of text: the floor that all tokenizers share."""
         return self.entropy / self.mean_bytes

@@ -51,12 +51,14 @@ def test_entropy_and_length_in_closed_form_equal_a_sample():
     totals = np.array([nll.sum() for nll in losses()])
     words = np.array([len(nll) - 1 for nll in losses()])
     size = np.array([len(story.encode()) for story in sample()])
+    first = np.array([nll[0] for nll in losses()])
     for values, expected in (
         (totals, grammar.entropy),
         (words, grammar.mean_words),
         (size, grammar.mean_bytes),
         (totals - grammar.floor_per_token * (words + 1), 0.0),
         (totals - grammar.floor_per_byte * size, 0.0),
+        (totals - first - grammar.target_floor * words, 0.0),
     ):
         assert abs(values.mean() - expected) < 3 * values.std(ddof=1) / math.sqrt(len(values))
     assert grammar.floor_per_token == pytest.approx(grammar.entropy / (grammar.mean_words + 1))
