@@ -9,7 +9,6 @@ import pytest
 from lmcourse.corpora import RegimeDocs
 from lmcourse.errors import CourseError
 
-
 LONGEST = {"unigram": 7, "markov": 6}  # the exact sum over markov documents takes seconds at 7
 
 
