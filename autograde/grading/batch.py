@@ -38,8 +38,8 @@ def plan(
         CourseError: no such week, no released notebook, no submissions, or no course secret.
     """
     week = registry.week(week_id)
-    Master.load(week.id)
     students = find_students(submissions)
+    Master.load(week.id)
     secret = course_secret(course)
     tasks = tuple(
         Task(student, tuple(paths), week.id, secret, out / "verdicts", limits, force)

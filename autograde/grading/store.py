@@ -45,7 +45,7 @@ class Store:
             return None
 
     def save(self, student: str, stored: Stored) -> None:
-        """Write and replace; when the disk does not take it, OSError is raised and the old file is untouched."""
+        """Write and replace; OSError when the disk does not take it, and then the old file is untouched."""
         data = {"format": FORMAT, "keys": stored.keys, "verdict": json.loads(stored.verdict.to_json())}
         write_atomically(self.path(student), json.dumps(data, indent=1).encode("ascii"))
 

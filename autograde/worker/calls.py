@@ -70,8 +70,9 @@ def encode(reply: dict, callbacks: dict | None = None, caps: codec.Caps = codec.
 def describe(error: BaseException, file: str = "") -> dict:
     """An exception as text. Its own methods may be broken or hostile, so nothing here can raise."""
     try:
-        message = str.__str__(error.msg if type(error) is SyntaxError else str(error))
-        if type(error) is SyntaxError:
+        in_source = type(error) in (SyntaxError, IndentationError, TabError)  # str() would name a cell file
+        message = str.__str__(error.msg if in_source else str(error))
+        if in_source:
             message += f" (line {error.lineno}: {(error.text or '').strip()[:120]})"
     except BaseException:
         message = "(its message cannot be shown)"

@@ -119,7 +119,9 @@ def stub(spec: registry.Exercise) -> str:
 
 def right_answers() -> dict[str, str]:
     answers = {
-        e.id: f"def {e.names[0]}(x):\n    return x + {e.id[-1]}" for e in WEEK.exercises if e.id[-1] in "123456"
+        e.id: f"def {e.names[0]}(x):\n    return x + {e.id[-1]}"
+        for e in WEEK.exercises
+        if e.id[-1] in "123456"
     }
     answers["W1.2"] += "\noverlap_share = 0.75"
     answers["W1.7"] = (
