@@ -217,9 +217,7 @@ def known(noise, train_starts, validation_starts, T=32, run=8):
 noise = np.random.default_rng(0).integers(0, 16, size=4_000)
 starts = np.arange(len(noise) - 32)
 shuffled = np.random.default_rng(1).permutation(starts)
-print(
-    f"random validation windows: {known(noise, shuffled[400:], shuffled[:400]):.1%} of the next tokens known"
-)
+print(f"random validation windows: {known(noise, shuffled[400:], shuffled[:400]):.1%} of next tokens known")
 print(f"contiguous tail:           {known(noise, starts[:-432], starts[-400:]):.1%}")
 
 # %% [markdown]
@@ -420,7 +418,7 @@ predict("W1.3", "docs = [[], [], [7]], T = 1, eos = 0: what are the rows of toke
 # and read which ones it sees. Then set the layout to *pack*, without the mask, and look for the crossed cells.
 
 # %% role="show"
-lmcourse.widgets.packing()
+lmcourse.widgets.packing(eos=True)
 
 # %% [markdown]
 # ### What `eos` does not do
@@ -434,9 +432,7 @@ lmcourse.widgets.packing()
 model = Transformer(TransformerConfig(vocab_size=32, context=128, layers=3, heads=2, width=64), seed=0).eval()
 lengths = torch.tensor([40, 3, 50, 35])
 doc_id = torch.repeat_interleave(torch.arange(4), lengths)[None]  # (1, 128)
-restart = torch.cat([torch.arange(int(n)) for n in lengths])[
-    None
-]  # (1, 128) positions from 0 in each document
+restart = torch.cat([torch.arange(int(n)) for n in lengths])[None]  # (1, 128): from 0 in each document
 mask = (doc_id[:, :, None] == doc_id[:, None, :]) & torch.ones(128, 128, dtype=torch.bool).tril()
 row = torch.randint(1, 32, (1, 128), generator=torch.Generator().manual_seed(0))
 row[0, lengths.cumsum(0) - 1] = 0  # each document ends in eos
@@ -650,9 +646,8 @@ predict("W1.5", "A row of T inputs holds three eos. How many predictions count i
 lengths = [1, 2, 5, 3, 6, 7]
 in_order = [[0, 1, 2], [3], [4], [5]]
 longest_first = [[5, 0], [4, 1], [2, 3]]
-show_figure(
-    *pictures.bins_figure({"in order of arrival": in_order, "longest first": longest_first}, lengths, T=8)
-)
+both = {"in order of arrival": in_order, "longest first": longest_first}
+show_figure(*pictures.bins_figure(both, lengths, T=8))
 
 # %% [markdown] exercise="W1.6" role="why"
 # **Why.** Finding the fewest rows is NP-hard, and this rule of ten lines is close to it: it never needs more than
@@ -722,7 +717,7 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 #
 # **It happened.** nanochat compared packers on web text with rows of 2,048 ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13): first-fit decreasing
 # filled 99.7 % of the slots, and still 23.0 % of the tokens were lost to documents too long for a row. It chose another
-# rule, without any padding, that throws away 34.6 %. For 400 billion tokens of web text that is affordable; for 2,000
+# rule, without any padding, that throws away 34.6 %. Where web text is plentiful, that is affordable; with 2,000
 # hand-written answers it would not be. Fill rate alone does not decide.
 
 # %% [markdown]

@@ -116,7 +116,7 @@ def _(names: Names) -> Row:
         raise AssertionError(f"overlap_share is the text {given!r}; give the number itself")
     share = float(given)
     common = set(range(1000, 1128)) & set(range(1001, 1129))
-    ok = abs(share - len(common) / 128) < 1e-4  # four digits will do
+    ok = abs(share - len(common) / 128) < 5e-4  # three digits will do
     slips = {
         126 / 128: "one too few: list the first and the last token of each window",
         127 / 129: "that is the share of the tokens in either window; asked is the share of one window's 128",
@@ -125,7 +125,7 @@ def _(names: Names) -> Row:
         127.0: "that is a number of tokens; asked is the share of the window's 128",
         100 * 127 / 128: "that is in percent; asked is a share between 0 and 1",
     }
-    message = next((text for value, text in slips.items() if abs(share - value) < 1e-4), "count once more")
+    message = next((text for value, text in slips.items() if abs(share - value) < 5e-4), "count once more")
     message = "" if ok else f"Not quite: {message}."
     return outcome(f"{share:.6g}", "tokens in both, divided by 128", ok, message)
 
@@ -139,6 +139,8 @@ def _(names: Names) -> Row:
     yours = f"tokens {_kind(tokens)}\ndoc_id {_kind(doc_id)}"
     expected = "tokens int64 [0, 7]\ndoc_id int64 [0, 7]"
     message = "Five tokens do not fill a row of seven; the remainder is dropped, not padded."
+    if tokens.is_floating_point() or doc_id.is_floating_point():
+        message = "A tensor made of an empty list holds floats, unless you name its dtype."
     return outcome(yours, expected, yours == expected, message)
 
 
@@ -235,7 +237,7 @@ def _(names: Names) -> tuple[Figure, str]:
 
 
 def _lengths(count: int, longest: int) -> list[int]:
-    return np.random.default_rng(5).integers(1, longest, size=count, endpoint=True).tolist()
+    return np.random.default_rng(102).integers(1, longest, size=count, endpoint=True).tolist()
 
 
 def _fill(bins: list, lengths: list[int], T: int) -> str:

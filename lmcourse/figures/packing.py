@@ -99,7 +99,9 @@ def mask_figure(
     """
     yours, definition = np.asarray(yours, dtype=bool), np.asarray(definition, dtype=bool)
     wrong = yours != definition
-    letters = [letter(i) for i in np.unique(doc_id, return_inverse=True)[1]]
+    order = list(dict.fromkeys(np.asarray(doc_id).tolist()))  # documents in order of appearance: A, B, ...
+    index = np.array([order.index(i) for i in np.asarray(doc_id).tolist()])
+    letters = [letter(i) for i in index]
     with course_style() as palette:
         figure = Figure(figsize=(6.8, 2.75))
         panels = figure.subplots(
@@ -115,7 +117,7 @@ def mask_figure(
         for panel in panels:
             panel.set_xlabel("key j")
     alt = (
-        f"Three grids of {len(letters)} queries by {len(letters)} keys for documents {_runs(doc_id)}. "
+        f"Three grids of {len(letters)} queries by {len(letters)} keys for documents {_runs(index)}. "
         f"{names[0]} allows {int(yours.sum())} pairs, {names[1]} allows {int(definition.sum())}; "
         f"they differ in {int(wrong.sum())} cells."
     )

@@ -35,10 +35,10 @@ def test_no_rows_can_be_drawn_too() -> None:
 
 
 def test_masks_count_their_differences() -> None:
-    ids = np.array([3, 3, 7, 7, 7])
+    ids = np.array([7, 7, 3, 3, 3])
     right = (ids[:, None] == ids) & np.tri(5, dtype=bool)
     figure, alt = pictures.mask_figure(np.tri(5, dtype=bool), right, ids)
-    assert "documents D2 H3" in alt or "documents A2 B3" in alt
+    assert "documents A2 B3" in alt
     assert "allows 15 pairs" in alt
     assert "allows 9" in alt
     assert "differ in 6 cells" in alt
