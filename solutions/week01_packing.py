@@ -74,9 +74,7 @@ for i in range(T):
     print(f"{context!r:>10} -> {letters[y[i]]!r}")
 
 # %% role="show"
-show_figure(
-    *pictures.windows_figure(text, starts=[0, 4, 6], T=6), caption="Windows overlap; y is x, moved by one."
-)
+show_figure(*pictures.windows_figure(text, starts=[0, 4, 6], T=6), "Windows overlap; y is x, moved by one.")
 
 # %% [markdown]
 # ### Count tokens, not epochs
@@ -94,9 +92,7 @@ edges = np.zeros(N, dtype=np.int64)
 np.add.at(edges, starts, 1)  # a window begins to be read ...
 np.add.at(edges, starts + T, -1)  # ... and ends
 reads = edges.cumsum()  # (N,) how often each character was an input
-print(
-    f"{B * T:,} predictions a step, {B * T * steps:,} in all; {reads.mean():.2f} reads of a character on average"
-)
+print(f"{B * T:,} predictions a step, {B * T * steps:,} in all: {reads.mean():.2f} reads of a character")
 print(f"reads of one character: {reads.min()} to {reads.max()}; never read: {(reads == 0).mean():.4%}")
 print(f"starts that were never drawn: {1 - len(np.unique(starts)) / (N - T):.1%}")
 

@@ -125,7 +125,7 @@ def _(names: Names) -> Row:
         127.0: "that is a number of tokens; asked is the share of the window's 128",
         100 * 127 / 128: "that is in percent; asked is a share between 0 and 1",
     }
-    message = next((text for value, text in slips.items() if abs(share - value) < 5e-4), "count once more")
+    message = next((text for value, text in slips.items() if abs(share - value) < 5e-5), "count once more")
     message = "" if ok else f"Not quite: {message}."
     return outcome(f"{share:.6g}", "tokens in both, divided by 128", ok, message)
 
