@@ -16,6 +16,7 @@ from matplotlib.patches import Rectangle
 from lmcourse.figures.style import PALETTE, course_style, reference_line
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LEGEND = {"masked": "with the mask", "unmasked": "without"}
 
 
 def letter(document: int) -> str:
@@ -151,13 +152,12 @@ def bins_figure(
     return figure, "Bins drawn as bars, padding hatched. " + ". ".join(told) + "."
 
 
-def leak_figure(gaps: Mapping[int, Mapping[str, float]], T: int) -> tuple[Figure, str]:
+def leak_figure(gaps: Mapping[int, Mapping[str, float]]) -> tuple[Figure, str]:
     """Validation loss above or below the exact floor, with and without the mask, for two orders of documents.
 
     Args:
         gaps: for each `run` (neighbors that share a regime), the four gaps in nats per token under the keys
             `in_order_masked`, `in_order_unmasked`, `shuffled_masked` and `shuffled_unmasked`.
-        T: context of the model, for the caption of the axis.
     """
     with course_style() as palette:
         figure = Figure(figsize=(6.8, 3.6))
@@ -170,7 +170,7 @@ def leak_figure(gaps: Mapping[int, Mapping[str, float]], T: int) -> tuple[Figure
                     value = values[f"{order}_{name}"]
                     x = group + (side - 0.5) * 0.42
                     bar = {"color": color, "hatch": hatch, "edgecolor": palette.background, "width": 0.38}
-                    panel.bar(x, value, label=name if group == 0 else None, **bar)
+                    panel.bar(x, value, label=LEGEND[name] if group == 0 else None, **bar)
                     place = {"xytext": (0, 3 if value >= 0 else -3), "textcoords": "offset points"}
                     where = {"ha": "center", "va": "bottom" if value >= 0 else "top", "fontsize": 8.5}
                     panel.annotate(f"{value:+.3f}", (x, value), **place, **where)
@@ -181,7 +181,7 @@ def leak_figure(gaps: Mapping[int, Mapping[str, float]], T: int) -> tuple[Figure
             panel.set_xlabel("order of the validation documents")
             panel.set_title(f"run={run}: {_kin(run)}", fontsize=9.5)
         panels[0].set_ylabel("loss minus exact floor (nats per token)")
-        panels[0].legend(title=f"mask, T={T}", loc="upper left")
+        panels[0].legend(title="training", loc="upper left")
         low, high = panels[0].get_ylim()
         panels[0].set_ylim(low - 0.04, high + 0.05)
     told = "; ".join(

@@ -56,7 +56,7 @@ def test_bins_tell_their_fill_rate() -> None:
 
 def test_leak_bars_stand_on_the_side_of_the_floor_that_their_numbers_say() -> None:
     gaps = dict(in_order_masked=0.05, in_order_unmasked=-0.3, shuffled_masked=0.06, shuffled_unmasked=0.4)
-    figure, alt = pictures.leak_figure({12: gaps, 1: {key: 0.04 for key in gaps}}, 64)
+    figure, alt = pictures.leak_figure({12: gaps, 1: {key: 0.04 for key in gaps}})
     assert sorted(round(bar.get_height(), 2) for bar in figure.axes[0].patches) == [-0.3, 0.05, 0.06, 0.4]
     assert "in order +0.050 with and -0.300 without the mask" in alt
 
