@@ -813,12 +813,13 @@ predict("W1.7", "A test changes one token in row 0 only. Name a leak that it can
 # %% [markdown] exercise="W1.7" role="after"
 # **What this breaks in real training.** The test is cheap, and it is missing almost everywhere. Where it was written,
 # it found things: in one packing code it showed logits of a second document moving by 11.34 when the first changed,
-# with positions reset and no mask ([DeepOpt-com/WrinkleFree-Monorepo#53](https://github.com/DeepOpt-com/WrinkleFree-Monorepo/issues/53)).
+# with positions reset and no mask
+# ([DeepOpt-com/WrinkleFree-Monorepo#53](https://github.com/DeepOpt-com/WrinkleFree-Monorepo/issues/53)).
 #
 # **It happened.** A test that passes can also be empty. A project had a test that its validation set shares no text
 # with training; the validation set in that test was empty, so the test also passed on a build that did not validate at
-# all ([MakazhanAlpamys/Soup#680](https://github.com/MakazhanAlpamys/Soup/issues/680)). One assertion that there *is* something to compare turns a decoration into a test.
-# That is the last line of the model answer.
+# all ([MakazhanAlpamys/Soup#680](https://github.com/MakazhanAlpamys/Soup/issues/680)). One assertion that there *is*
+# something to compare turns a decoration into a test. For your test of leaks, that is: the changed document moves.
 
 # %% [markdown]
 # ## What does a leak cost?
@@ -871,19 +872,21 @@ show_figure(*pictures.leak_figure(recorded), caption)
 # %% [markdown]
 # > **Popular answer.** "Attention across documents hurts." Or: "nanochat measured it, masks are useless." Both are
 # > half the story. nanochat's log has 0.85427 bits per byte without and 0.85407 with the mask, at a context of 2,048
-# > on shuffled web text, and the mask was not merged ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13). The Llama 3 report masks, and finds it of
-# > little effect in ordinary pretraining but important for very long contexts ([arXiv:2407.21783](https://arxiv.org/abs/2407.21783)). A study of
-# > pretraining on packed sequences finds that it helps ([arXiv:2402.13991](https://arxiv.org/abs/2402.13991)). Your two panels show how all can be right.
+# > on shuffled web text, and the mask was not merged
+# > ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13). The Llama 3 report masks, and
+# > finds it of little effect in ordinary pretraining but important for very long contexts
+# > ([arXiv:2407.21783](https://arxiv.org/abs/2407.21783)). A study of pretraining on packed sequences finds that it
+# > helps ([arXiv:2402.13991](https://arxiv.org/abs/2402.13991)). Your two panels show how all of them can be right.
 # >
 # > There is one more reason to mask, and it is not about quality: pairs across documents cost time. Two months after
 # > nanochat's log entry, masked attention was proposed there again, since it made the whole run 1.8 % faster
 # > ([karpathy/nanochat#663](https://github.com/karpathy/nanochat/issues/663)).
 
 # %% [markdown]
-# You can train the four models yourself. Change `seed` or `run`, and see whether the picture holds.
+# You can train the two models yourself, in about 20 seconds. Change `seed` or `run`, and see whether the picture holds.
 
 # %% role="play"
-mine = leak_experiment(seed=1, run=12, steps=150)
+mine = leak_experiment(seed=1, run=12)
 for name, gap in mine.gaps.items():
     print(f"{name:18} {gap:+.3f} nats per token against the floor")
 
@@ -923,9 +926,7 @@ revealing_order = "shuffled"
 ### END SOLUTION
 
 # %% exercise="W1.8" role="predict"
-predict(
-    "W1.8", "With run=12, which model has the lower loss in order: with the mask or without?", answer=None
-)
+predict("W1.8", "run=12, in order: which model has the lower loss, with or without the mask?", answer=None)
 
 # %% [markdown] exercise="W1.8" role="hint"
 # `load_recorded_leak(run=12).gaps` is a dictionary with exactly these four keys.
@@ -996,13 +997,19 @@ quiz("W1", 6)
 # %% [markdown]
 # ## Mistakes seen in the wild
 #
-# - The last window never drawn, or one window too many: [karpathy/minGPT#31](https://github.com/karpathy/minGPT/issues/31), [karpathy/ng-video-lecture#56](https://github.com/karpathy/ng-video-lecture/issues/56).
-# - Windows cut before the split: [HelenGuohx/logbert#57](https://github.com/HelenGuohx/logbert/issues/57), [tongdaxu/EEG_Emotion_Classifier_DEAP#1](https://github.com/tongdaxu/EEG_Emotion_Classifier_DEAP/issues/1).
+# - The last window never drawn, or one window too many:
+#   [karpathy/minGPT#31](https://github.com/karpathy/minGPT/issues/31),
+#   [karpathy/ng-video-lecture#56](https://github.com/karpathy/ng-video-lecture/issues/56).
+# - Windows cut before the split: [HelenGuohx/logbert#57](https://github.com/HelenGuohx/logbert/issues/57),
+#   [tongdaxu/EEG_Emotion_Classifier_DEAP#1](https://github.com/tongdaxu/EEG_Emotion_Classifier_DEAP/issues/1).
 # - `eos` taken for a wall: [huggingface/trl#805](https://github.com/huggingface/trl/issues/805).
-# - Position reset taken for a wall: [huggingface/nanoVLM#204](https://github.com/huggingface/nanoVLM/issues/204), [DeepOpt-com/WrinkleFree-Monorepo#53](https://github.com/DeepOpt-com/WrinkleFree-Monorepo/issues/53).
-# - The mask built, then ignored because another mask came along: [huggingface/transformers#46634](https://github.com/huggingface/transformers/issues/46634).
+# - Position reset taken for a wall: [huggingface/nanoVLM#204](https://github.com/huggingface/nanoVLM/issues/204),
+#   [DeepOpt-com/WrinkleFree-Monorepo#53](https://github.com/DeepOpt-com/WrinkleFree-Monorepo/issues/53).
+# - The mask built, then ignored because another mask came along:
+#   [huggingface/transformers#46634](https://github.com/huggingface/transformers/issues/46634).
 # - Positions by modulo of the row length: [pytorch/torchtitan#2849](https://github.com/pytorch/torchtitan/issues/2849).
-# - The last token of a document trained on the first of the next: [pytorch/torchtitan#4075](https://github.com/pytorch/torchtitan/issues/4075).
+# - The last token of a document trained on the first of the next:
+#   [pytorch/torchtitan#4075](https://github.com/pytorch/torchtitan/issues/4075).
 # - A fill rate reported without what was thrown away: see [nanochat's dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) of 2026-01-13 for how to report both.
 # - A test whose comparison was empty: [MakazhanAlpamys/Soup#680](https://github.com/MakazhanAlpamys/Soup/issues/680).
 
