@@ -48,20 +48,15 @@ def plan(
     return Plan(week, tasks, course, out)
 
 
-def grade_class(
-    plan: Plan,
-    jobs: int,
-    started: Callable[[str], None] | None = None,
-    finished: Callable[[Graded], None] | None = None,
-) -> list[Graded]:
-    """Judge all submissions, `jobs` at a time; ordered by student.
+def grade_class(plan: Plan, jobs: int, finished: Callable[[Graded], None] | None = None) -> list[Graded]:
+    """Judge all submissions, `jobs` at a time; ordered by student. `finished` hears of each as it is ready.
 
     Raises:
         CourseError: the verdicts cannot be written.
     """
     graded: list[Graded] = []
     try:
-        for outcome in grade_all(list(plan.tasks), jobs, started):
+        for outcome in grade_all(list(plan.tasks), jobs):
             graded.append(outcome)
             if finished is not None:
                 finished(outcome)

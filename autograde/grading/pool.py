@@ -14,10 +14,11 @@ from autograde.grading.one import Graded, Task, failed, grade_one
 TRIES = 2
 
 
-def grade_all(tasks: list[Task], jobs: int, started: Callable[[str], None] | None = None) -> Iterator[Graded]:
+def grade_all(tasks: list[Task], jobs: int, work: Callable[[Task], Graded] = grade_one) -> Iterator[Graded]:
     """Grade every task; outcomes come in the order in which they are ready.
 
-    `started` is called with a student's id when a judge process takes the submission up, from any thread.
+    Raises:
+        OSError: a verdict cannot be written.
     """
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
     for task in tasks:
@@ -25,7 +26,7 @@ def grade_all(tasks: list[Task], jobs: int, started: Callable[[str], None] | Non
     ready: queue.SimpleQueue[Graded | BaseException] = queue.SimpleQueue()
     stop = threading.Event()
     drivers = [
-        threading.Thread(target=_drive, args=(waiting, ready, stop, started), daemon=True)
+        threading.Thread(target=_drive, args=(waiting, ready, stop, work), daemon=True)
         for _ in range(min(jobs, len(tasks)))
     ]
     for driver in drivers:
@@ -43,7 +44,10 @@ def grade_all(tasks: list[Task], jobs: int, started: Callable[[str], None] | Non
 
 
 def _drive(
-    waiting: queue.SimpleQueue, ready: queue.SimpleQueue, stop: threading.Event, started: Callable | None
+    waiting: queue.SimpleQueue,
+    ready: queue.SimpleQueue,
+    stop: threading.Event,
+    work: Callable[[Task], Graded],
 ) -> None:
     """Feed one judge process until nothing waits."""
     executor = _new_executor()
@@ -53,11 +57,9 @@ def _drive(
                 task = waiting.get_nowait()
             except queue.Empty:
                 return
-            if started is not None:
-                started(task.student)
             for attempt in range(TRIES):
                 try:
-                    ready.put(executor.submit(grade_one, task).result())
+                    ready.put(executor.submit(work, task).result())
                     break
                 except BrokenProcessPool:
                     executor.shutdown(wait=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import symtable
 import warnings
 
 
@@ -39,12 +40,31 @@ def defined_names(source: str) -> set[str]:
 
 def parsed(source: str) -> ast.Module | None:
     """The syntax tree, with magic lines as if they were not there; None for what is no Python."""
-    plain = "\n".join(
-        "" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.split("\n")
-    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(plain)
+            return ast.parse(without_magics(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def global_names(source: str) -> set[str]:
+    """Names that the cell, or a function in it, takes from the notebook and does not bind itself."""
+    plain = without_magics(source)
+    try:
+        table = symtable.symtable(plain, "cell", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    return {name for name in _globals_in(table) if name not in bound}
+
+
+def without_magics(source: str) -> str:
+    """The same lines, with those that only IPython understands left empty."""
+    return "\n".join("" if line.lstrip().startswith(("%", "!", "?")) else line for line in source.split("\n"))
+
+
+def _globals_in(table: symtable.SymbolTable) -> set[str]:
+    module = table.get_type() == "module"
+    names = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (module or s.is_global())}
+    return names.union(*(_globals_in(child) for child in table.get_children()))

@@ -19,6 +19,7 @@ from autograde.intake.repair import repair
 from autograde.intake.untouched import untouched
 from autograde.judge.ended import AnswerEnded
 from autograde.judge.limits import Limits
+from autograde.judge.on_demand import ON_DEMAND, OnDemand
 from autograde.judge.remote import RemoteAnswer, RemoteWorker
 from autograde.judge.score import score
 from autograde.judge.seeds import exercise_seed
@@ -26,8 +27,7 @@ from autograde.judge.verdict import SubmissionVerdict, Verdict, versions
 from autograde.weeks import hidden
 from lmcourse import exercises as registry
 
-# Cells of these roles change nothing that an answer may need: figures, predictions, public checks.
-NOT_RUN = ("show", "play", "predict", "check")
+NOT_RUN = ("predict", "check")  # they ask and tell; nothing that an answer could need comes from them
 NO_GRADE_CELL = "the notebook has no grade cell for this exercise"
 SPARE_DEATHS = 3  # beyond one for each exercise; then what is left is not run
 
@@ -98,6 +98,7 @@ class _Session:
         self.hopeless: AnswerEnded | None = None
         self.deaths = 0
         self.notes: list[str] = []
+        self.on_demand = OnDemand()
         self.cpu_seconds = 0.0
         self.peak_bytes = 0
 
@@ -114,7 +115,11 @@ class _Session:
             if role == "grade":
                 if exercise in wanted_ids:
                     verdicts[exercise] = self.judge(wanted_ids[exercise])
+            elif cell.cell_type == "code" and role in ON_DEMAND:
+                self.on_demand.skip(number, cell)
             elif cell.cell_type == "code" and role not in NOT_RUN and cell.source.strip():
+                for earlier, needed in self.on_demand.before(cell):
+                    self.run_cell(needed, earlier, "")
                 self.run_cell(cell, number, exercise)
         return tuple(verdicts.get(e.id) or self.verdict(e, "harness_fault", NO_GRADE_CELL) for e in wanted)
 

@@ -1,0 +1,43 @@
+"""Judge processes that die, hang on or fail; the work itself is a stand-in."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from autograde.grading.one import Graded, Task
+from autograde.grading.pool import grade_all
+from autograde.judge.limits import Limits
+from autograde.judge.verdict import SubmissionVerdict
+
+
+def make(student, folder):
+    return Task(student, (), "W1", "s", folder, Limits())
+
+
+def stand_in(task):
+    """Runs in a judge process."""
+    if task.student == "dies":
+        os._exit(1)
+    if task.student == "dies once":
+        mark = Path(task.verdicts) / "died"
+        if not mark.exists():
+            mark.touch()
+            os._exit(1)
+    if task.student == "disk full":
+        raise OSError(28, "No space left on device")
+    return Graded(task.student, None, SubmissionVerdict(task.student, task.week, ()))
+
+
+def test_a_judge_process_that_dies_takes_nobody_along(tmp_path):
+    students = ["ada", "dies", "bob", "dies once", "cyd"]
+    graded = {g.student: g for g in grade_all([make(s, tmp_path) for s in students], 2, stand_in)}
+    assert sorted(graded) == sorted(students)
+    assert {v.state for v in graded["dies"].verdict.verdicts} == {"infrastructure_fault"}
+    assert all(not graded[s].verdict.undecided for s in students if s != "dies")
+
+
+def test_a_full_disk_stops_the_class_with_its_reason(tmp_path):
+    tasks = [make(s, tmp_path) for s in ("disk full", "ada")]
+    with pytest.raises(OSError, match="No space left"):
+        list(grade_all(tasks, 1, stand_in))
