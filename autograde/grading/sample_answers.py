@@ -42,10 +42,11 @@ def hostile_cell() -> str:
     return '''
 import builtins, gc, inspect, os, pathlib, struct, sys, types
 
-# Every comparison is true, no assertion fails, and there is a friendly module called autograde.
+# Every comparison is true, no error is ever shown, and there is a friendly module called autograde.
 torch.equal = torch.allclose = torch.Tensor.equal = lambda *args, **kwargs: True
 torch.testing.assert_close = lambda *args, **kwargs: None
-builtins.AssertionError = type("AssertionError", (Exception,), {})
+builtins.all = builtins.any = lambda *args: True
+get_ipython().showtraceback = lambda *args, **kwargs: None
 try:
     import autograde.weeks.week01.w1_3
 except ImportError:

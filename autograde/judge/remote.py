@@ -207,7 +207,7 @@ def _checked_error(error: Any, worker: RemoteWorker) -> dict:
         raise worker.broken()
     return {
         "kind": error["kind"][:100],
-        "message": error["message"][:3_000],
+        "message": error["message"].replace(f"{worker.started.private}/lib/", "")[:3_000],
         "assertion": error.get("assertion") is True,
     }
 

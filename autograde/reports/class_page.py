@@ -33,7 +33,7 @@ def _marks(week: registry.Week, submissions: list[SubmissionVerdict], link: Call
     head = "".join(f"<th>{e.id}</th>" for e in week.exercises)
     rows = []
     for s in submissions:
-        cells = "".join(f"<td>{_mark(s.verdict(e.id))}</td>" for e in week.exercises)
+        cells = "".join(f'<td class="mark">{_mark(s.verdict(e.id))}</td>' for e in week.exercises)
         remark = f'<br><span class="bad">{escaped(s.problem)}</span>' if s.problem else ""
         name = f'<a href="{escaped(link(s.student))}">{escaped(s.student)}</a>{remark}'
         rows.append(f'<tr><td>{name}</td>{cells}<td class="n">{number(s.points)}</td></tr>')
@@ -44,7 +44,7 @@ def _marks(week: registry.Week, submissions: list[SubmissionVerdict], link: Call
 
 def _mark(verdict: Verdict) -> str:
     word = SHORT[verdict.state]
-    return f'{points(verdict)} <span class="{tone(verdict.state)}">{escaped(word)}</span>'
+    return f'{points(verdict)}<br><span class="{tone(verdict.state)}">{escaped(word)}</span>'
 
 
 def _histogram(submissions: list[SubmissionVerdict]) -> str:

@@ -20,7 +20,9 @@ section.card h2 { margin: 0; display: flex; justify-content: space-between; gap:
 table { border-collapse: collapse; width: 100%; margin: .75rem 0 0; font-size: .95rem; }
 th, td { text-align: left; padding: .35rem .6rem; border-top: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; border-top: 0; }
-td.n, th.n { text-align: right; white-space: nowrap; }
+td.n, th.n { text-align: right; white-space: nowrap; } td.mark { white-space: nowrap; }
+section.card table { table-layout: fixed; } section.card th:first-child { width: 42%; }
+section.card th.n { width: 6rem; }
 .wide { overflow-x: auto; } p { margin: .5rem 0; } a { color: inherit; } code { font-size: .95em; }
 .bar { display: inline-block; height: .8em; background: var(--bar); border-radius: 2px; min-width: 1px; }
 """
