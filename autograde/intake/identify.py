@@ -36,7 +36,7 @@ def _by_marks(cell: NotebookNode, master: Master) -> MasterCell | None:
         if isinstance(name, str) and candidate.name == name:
             return candidate
     for candidate in master.cells:
-        if candidate.cell.id == cell.id:
+        if candidate.cell.id == cell.get("id"):
             return candidate
     return by_role[0] if len(by_role) == 1 else None
 

@@ -29,7 +29,7 @@ class Repaired:
 
 
 def repair(notebook: NotebookNode, master: Master) -> Repaired:
-    """Repair a notebook that `read_notebook` gave; the argument is left as it is."""
+    """Repair a notebook of format 4; the argument is left as it is."""
     cells = [nbformat.from_dict(cell) for cell in notebook.cells]
     said: list[str] = []
     chosen = _choose_copies(cells, identify(notebook, master), said)
@@ -130,6 +130,6 @@ def _add_missing(blocks: dict[int, list[NotebookNode]], master: Master, said: li
 def _make_ids_unique(notebook: NotebookNode) -> None:
     seen: set[str] = set()
     for number, cell in enumerate(notebook.cells):
-        if cell.id in seen:
-            cell.id = f"copy-{number}"
+        if cell.get("id") is None or cell.id in seen:
+            cell.id = f"own-{number}"
         seen.add(cell.id)

@@ -182,6 +182,15 @@ def test_own_cells_stay_where_they_were_and_carry_no_marks():
     assert sources.index("mine = 1") == sources.index(ANSWERS["W1.4"]) + 1
 
 
+@pytest.mark.filterwarnings("ignore:Cell is missing an id")
+def test_cells_without_ids_are_taken_as_they_are():
+    notebook = small_course.submission()
+    for cell in notebook.cells:
+        del cell["id"]
+    notebook.cells.insert(3, nbformat.from_dict({"cell_type": "raw", "source": "own", "metadata": {}}))
+    check_whole(repaired(notebook))
+
+
 def test_an_empty_notebook_becomes_the_master():
     notebook = nbformat.v4.new_notebook()
     result = repaired(notebook)
