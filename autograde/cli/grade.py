@@ -31,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit",
         type=float,
-        default=30.0,
+        default=60.0,
         metavar="S",
-        help="seconds of processor time for one cell (default: 30)",
+        help="seconds of processor time for one cell (default: 60)",
     )
 
 

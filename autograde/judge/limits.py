@@ -18,7 +18,7 @@ class Limits:
     answer can wait for long; it ends what sleeps or waits for ever.
     """
 
-    cell_seconds: float = 30.0
+    cell_seconds: float = 60.0
     memory_bytes: int = 2 * 2**30
     patience: float = 60.0  # wall seconds on top of four times the processor seconds
 

@@ -159,7 +159,8 @@ class _Session:
                 self.guilty[exercise] = end
             else:
                 self.notes.append(f"cell {number} {end.message}; it was skipped")
-            if end.state == "infrastructure_fault" or "setup" in cell.metadata.get("lmcourse", {}).values():
+            is_setup = cell.metadata.get("lmcourse", {}).get("role") == "setup"
+            if end.state == "infrastructure_fault" or is_setup:
                 self.hopeless = AnswerEnded("infrastructure_fault", f"cell {number} {end.message}")
             return
         self.done.append(cell)
