@@ -709,9 +709,11 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 # %% [markdown] exercise="W1.6" role="after"
 # **What this breaks in real training.** Two things hide behind a fill rate of 99 %. Documents longer than a row are
 # gone. And rows full of whole documents still need the mask: TRL added this very packer in 2025, and its review notes
-# that attention between the packed samples was still to be dealt with ([huggingface/trl#3521](https://github.com/huggingface/trl/issues/3521)).
+# that attention between the packed samples was still to be dealt with
+# ([huggingface/trl#3521](https://github.com/huggingface/trl/issues/3521)).
 #
-# **It happened.** nanochat compared packers on web text with rows of 2,048 ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13): first-fit decreasing
+# **It happened.** nanochat compared packers on web text with rows of 2,048
+# ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13): first-fit decreasing
 # filled 99.7 % of the slots, and still 23.0 % of the tokens were lost to documents too long for a row. It chose another
 # rule, without any padding, that throws away 34.6 %. Where web text is plentiful, that is affordable; with 2,000
 # hand-written answers it would not be. Fill rate alone does not decide.
@@ -756,7 +758,7 @@ predict("W1.6", "lengths = [4, 4, 4, 3, 3, 3], T = 10: how many bins does the ru
 # | | |
 # |---|---|
 # | `tokens` | `(B, T)` int64 from 0 to 31, `eos` is 0; you choose `B` and `T`, up to `T = 64` |
-# | `doc_id` | `(B, T)` int64 as `pack` makes it: each document ends in its `eos`, ids grow along the row, a document may go on in the next row under its id |
+# | `doc_id` | `(B, T)` int64 as `pack` makes it: each document ends in its `eos`, and may go on in the next row |
 # | `training` | `True` or `False`, the model's mode |
 # | **returns** `logits` | `(B, T, 32)` float |
 #
@@ -966,7 +968,9 @@ predict("W1.8", "run=12, in order: which model has the lower loss, with or witho
 # the same way looks excellent.
 #
 # **It happened.** A user who had packed many unrelated samples into long contexts found the model "super confused"; the
-# tool did not separate them ([unslothai/unsloth#1207](https://github.com/unslothai/unsloth/issues/1207)). And whoever changes the packing also changes what the loss means:
+# tool did not separate them ([unslothai/unsloth#1207](https://github.com/unslothai/unsloth/issues/1207)).
+#
+# Whoever changes the packing also changes what the loss means:
 # nanochat's log warns that its new loader lowers the validation loss, that the gain is partly "fake", and that old and
 # new numbers must not be compared ([dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md), 2026-01-13).
 
@@ -1010,7 +1014,8 @@ quiz("W1", 6)
 # - Positions by modulo of the row length: [pytorch/torchtitan#2849](https://github.com/pytorch/torchtitan/issues/2849).
 # - The last token of a document trained on the first of the next:
 #   [pytorch/torchtitan#4075](https://github.com/pytorch/torchtitan/issues/4075).
-# - A fill rate reported without what was thrown away: see [nanochat's dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) of 2026-01-13 for how to report both.
+# - A fill rate reported without what was thrown away: see
+#   [nanochat's dev log](https://github.com/karpathy/nanochat/blob/master/dev/LOG.md) of 2026-01-13 for how to report both.
 # - A test whose comparison was empty: [MakazhanAlpamys/Soup#680](https://github.com/MakazhanAlpamys/Soup/issues/680).
 
 # %% [markdown]
