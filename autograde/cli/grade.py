@@ -93,7 +93,7 @@ def _with_progress(console, plan, jobs: int) -> list:
 
         def finished(graded) -> None:
             v = graded.verdict
-            source = "judged" if graded.judged else "unchanged" if not v.problem else v.problem
+            source = "judged" if graded.judged else "not graded" if v.problem else "unchanged"
             line = f"{v.student}: {number(v.points)} of {number(v.max_points)} ({source})"
             console.print(printable(line), markup=False, soft_wrap=True)
             progress.advance(bar)
@@ -106,6 +106,9 @@ def _print_notes(console, graded: list) -> None:
     from autograde.reports.words import printable
 
     for g in graded:
+        if g.verdict.problem:
+            line = f"not graded: {g.student}: {g.verdict.problem}"
+            console.print(printable(line), style="red", markup=False, soft_wrap=True)
         for verdict in g.verdict.undecided:
             line = f"undecided: {g.student}, {verdict.exercise}: {verdict.message}"
             console.print(printable(line), style="red", markup=False, soft_wrap=True)

@@ -40,12 +40,11 @@ MISTAKES = {
 
 def hostile_cell() -> str:
     return '''
-import builtins, gc, inspect, os, pathlib, struct, sys, types
+import gc, inspect, os, pathlib, struct, sys, types
 
 # Every comparison is true, no error is ever shown, and there is a friendly module called autograde.
 torch.equal = torch.allclose = torch.Tensor.equal = lambda *args, **kwargs: True
 torch.testing.assert_close = lambda *args, **kwargs: None
-builtins.all = builtins.any = lambda *args: True
 get_ipython().showtraceback = lambda *args, **kwargs: None
 try:
     import autograde.weeks.week01.w1_3
