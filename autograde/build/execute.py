@@ -50,7 +50,7 @@ def execute(
         timeout=limit,
         allow_errors=True,
         resources={"metadata": {"path": str(folder)}},
-        extra_arguments=["--HistoryManager.hist_file=:memory:"],
+        extra_arguments=["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_level=ERROR"],
     )
     execution = Execution()
     with client.setup_kernel():

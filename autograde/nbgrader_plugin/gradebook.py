@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -13,21 +12,12 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from traitlets import Dict
 
-from autograde.judge.verdict import SubmissionVerdict
+from autograde.grading.one import Graded
 from autograde.nbgrader_plugin.course_root import CourseRoot
 from autograde.nbgrader_plugin.execute import VERDICT
 from autograde.nbgrader_plugin.steps import StepFailed, run_step
 from lmcourse import exercises as registry
 from lmcourse.errors import CourseError
-
-
-@dataclass(frozen=True)
-class Graded:
-    """One student's notebook with its verdict; `notebook` is None where nothing readable was handed in."""
-
-    student: str
-    notebook: NotebookNode | None
-    verdict: SubmissionVerdict
 
 
 class Recorder(Autograde):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from nbgrader.api import Gradebook
 
-from autograde.nbgrader_plugin.gradebook import Graded, record
+from autograde.grading.one import Graded
+from autograde.nbgrader_plugin.gradebook import record
 from lmcourse.errors import CourseError
 
 
