@@ -27,7 +27,7 @@ def check_notebook(
     """Run a notebook of this week in a fresh kernel and judge it.
 
     Args:
-        only: check this exercise alone; then the cells up to its check run, without demonstrations.
+        only: check this exercise alone; then the cells up to its check run, without places to play.
         cell_seconds: limit of one cell; call_seconds: of one call in a check; slow_seconds: cells that take
             longer are named.
         progress: called before each cell with cells done, cells in all and the label of the next one.
@@ -51,8 +51,11 @@ def check_notebook(
     return judge(run, exercises, cells, integrity, slow_seconds)
 
 
+def needed_cells(cells: list[CourseCell]) -> list[CourseCell]:
+    """Without places to play and predictions, from which no answer may take anything."""
+    return [cell for cell in cells if cell.role not in ("play", "predict")]
+
+
 def _needed_for(exercise: Exercise, cells: list[CourseCell]) -> list[CourseCell]:
-    end = check_places(cells, [exercise])[exercise.id]
-    return [
-        cell for i, cell in enumerate(cells) if i <= end and (i == end or cell.role not in ("show", "play"))
-    ]
+    needed = needed_cells(cells)
+    return needed[: check_places(needed, [exercise])[exercise.id] + 1]
