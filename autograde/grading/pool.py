@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -76,4 +78,16 @@ def _drive(
 
 def _new_executor() -> ProcessPoolExecutor:
     """One process that starts clean: it inherits no threads and no memory of this one."""
-    return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, mp_context=context, initializer=_follow_parent, initargs=(os.getpid(),))
+
+
+def _follow_parent(parent: int) -> None:
+    """In a judge process: end when the command is gone, however it ended. Its worker then ends, too."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,8 +1,12 @@
 """Judge processes that die, hang on or fail; the work itself is a stand-in."""
 
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from autograde.grading.one import Graded, Task
@@ -24,6 +28,9 @@ def stand_in(task):
         if not mark.exists():
             mark.touch()
             os._exit(1)
+    if task.student == "waits":
+        (Path(task.verdicts) / "pid").write_text(str(os.getpid()))
+        time.sleep(600)
     if task.student == "disk full":
         raise OSError(28, "No space left on device")
     return Graded(task.student, None, SubmissionVerdict(task.student, task.week, ()))
@@ -35,6 +42,32 @@ def test_a_judge_process_that_dies_takes_nobody_along(tmp_path):
     assert sorted(graded) == sorted(students)
     assert {v.state for v in graded["dies"].verdict.verdicts} == {"infrastructure_fault"}
     assert all(not graded[s].verdict.undecided for s in students if s != "dies")
+
+
+def test_judge_processes_end_when_the_command_is_killed(tmp_path):
+    """SIGKILL leaves the command no time to say goodbye."""
+    script = (
+        "import test_pool, pathlib, sys\n"
+        "if __name__ == '__main__':\n"
+        "    tasks = [test_pool.make('waits', pathlib.Path(sys.argv[1]))]\n"
+        "    list(test_pool.grade_all(tasks, 1, test_pool.stand_in))\n"
+    )
+    main = tmp_path / "main.py"
+    main.write_text(script)
+    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    command = subprocess.Popen([sys.executable, main, tmp_path], env={**os.environ, "PYTHONPATH": paths})
+    judge = psutil.Process(int(_wait_for(tmp_path / "pid")))
+    command.kill()
+    command.wait()
+    assert psutil.wait_procs([judge], timeout=30)[1] == []
+
+
+def _wait_for(file):
+    for _ in range(600):
+        if file.exists() and file.read_text():
+            return file.read_text()
+        time.sleep(0.1)
+    raise AssertionError(f"{file} never came")
 
 
 def test_a_full_disk_stops_the_class_with_its_reason(tmp_path):
