@@ -18,7 +18,7 @@ export function fill(template, values) {
 
 export function percent(part, whole) {
   const tenths = whole ? Math.floor((2000 * part + whole) / (2 * whole)) : 0;
-  return `${Math.floor(tenths / 10)}.${tenths % 10} %`;
+  return `${Math.floor(tenths / 10)}.${tenths % 10}\u00a0%`;
 }
 
 export function decimal(value, digits) {
@@ -357,7 +357,7 @@ export function describeWaste(params, text) {
       [text["grid.corner"], ...CURVES.map((curve) => text[`curve.${curve}`])],
       ...range(9).map((k) => {
         const column = shareWords(sweep[4 * k]);
-        return [grouped(ROW_LENGTHS[4 * k]), ...CURVES.map((curve) => column[curve].replace(" %", ""))];
+        return [grouped(ROW_LENGTHS[4 * k]), ...CURVES.map((curve) => column[curve].replace("\u00a0%", ""))];
       }),
     ],
     problems: {},
@@ -369,7 +369,10 @@ export function describeWaste(params, text) {
 const SVG = "http://www.w3.org/2000/svg";
 const DASHES = ["", "6 3", "2 3", "8 3 2 3"];
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', sans-serif";
+// Every widget on a page loads this module anew, so a counter alone would give two widgets the same ids.
+const HERE = `lmc${Math.random().toString(36).slice(2, 10)}`;
 let serial = 0;
+const fresh = () => `${HERE}-${++serial}`;
 
 /** An HTML element; attributes that start with "on" are listeners, strings become text, never markup. */
 function h(tag, attributes = {}, ...children) {
@@ -427,13 +430,14 @@ function canvasFor(width, height, look, alt) {
 
 const ROOM_FOR_LETTER = 15; // px: a cell at least this wide holds its own letter and position
 
-/** Geometry shared by drawing and pointing. */
+/** Geometry shared by drawing and pointing. Without room, the strip is the matrix's own header. */
 function packingPlaces(width, window) {
   const wide = width >= 560;
-  const strip = wide ? 64 : 58;
-  const left = wide ? strip + 14 : 24;
-  const top = wide ? 78 : 92;
-  return { wide, strip, left, top, side: 320, cell: 320 / window, slot: Math.min(22, (width - strip - 4) / window) };
+  const left = wide ? 78 : 15;
+  const side = Math.min(320, width - left - 1);
+  const strip = wide ? 64 : left;
+  const slot = wide ? Math.min(22, (width - strip - 4) / window) : side / window;
+  return { wide, strip, left, side, slot, top: wide ? 78 : 62, cell: side / window };
 }
 
 function drawPacking(width, height, d, params, look, text) {
@@ -441,7 +445,7 @@ function drawPacking(width, height, d, params, look, text) {
   const place = packingPlaces(width, params.window);
   const { strip, left, top, cell, slot, side } = place;
   const color = (doc) => look.series[doc % look.series.length];
-  const id = `lmc${++serial}`;
+  const id = fresh();
   const svg = canvasFor(width, height, look, d.alt);
   const stroke = (d, color, w) => s("path", { d, stroke: color, "stroke-width": w });
   const pattern = (name, size, ...lines) =>
@@ -455,9 +459,15 @@ function drawPacking(width, height, d, params, look, text) {
     ),
   );
 
-  [["strip.token", 14], ["strip.position", 35], ["strip.keep", 52]].forEach(([key, y]) =>
-    svg.append(label(strip - 8, y, text[key], { "text-anchor": "end" })),
-  );
+  if (place.wide) {
+    const names = { "strip.token": 14, "strip.position": 35, "strip.keep": 52 };
+    names["axis.key"] = top - 7;
+    names["axis.query"] = top + 8;
+    const arrows = { "axis.key": " →", "axis.query": " ↓" };
+    for (const [key, y] of Object.entries(names)) {
+      svg.append(label(strip - 8, y, text[key] + (arrows[key] ?? ""), { "text-anchor": "end" }));
+    }
+  }
   const roomy = slot >= ROOM_FOR_LETTER;
   for (const [first, stop] of runs(view.doc)) {
     const doc = view.doc[first];
@@ -484,31 +494,23 @@ function drawPacking(width, height, d, params, look, text) {
     if (!roomy && (stop - first) * slot >= 10) svg.append(centered(x + ((stop - first) * slot) / 2, 14, letters[doc], ink));
   }
   const i = view.selected;
-  svg.append(box(strip + i * slot, 2, slot, 57, { fill: "none", stroke: look.text, "stroke-width": 2 }));
+  svg.append(...framed(strip + i * slot, 2, slot, 57, look.text, look));
 
-  const corner = place.wide ? [strip - 8, "end"] : [left, "start"];
-  if (place.wide) {
-    svg.append(label(corner[0], top - 7, `${text["axis.key"]} →`, { "text-anchor": "end" }));
-    svg.append(label(corner[0], top + 8, `${text["axis.query"]} ↓`, { "text-anchor": "end" }));
-  } else {
-    svg.append(label(left - 13, top - 21, `${text["axis.query"]} ↓  ${text["axis.key"]} →`, {}));
-  }
   for (const [first, stop] of runs(view.doc)) {
     const doc = view.doc[first];
     const long = (stop - first) * cell;
     const face = doc < 0 ? { fill: "none", stroke: look.neutral } : { fill: color(doc) };
-    svg.append(box(left + first * cell, top - 13, long, 11, face));
     svg.append(box(left - 13, top + first * cell, 11, long, face));
+    if (place.wide) svg.append(box(left + first * cell, top - 13, long, 11, face));
     if (doc >= 0 && long >= 11) {
       const middle = ((first + stop) / 2) * cell;
-      const ink = inkOn(color(doc));
-      svg.append(centered(left + middle, top - 7.5, letters[doc], ink, 11));
-      svg.append(centered(left - 7.5, top + middle, letters[doc], ink, 11));
+      svg.append(centered(left - 7.5, top + middle, letters[doc], inkOn(color(doc)), 11));
+      if (place.wide) svg.append(centered(left + middle, top - 7.5, letters[doc], inkOn(color(doc)), 11));
     }
   }
   const dots = [];
   view.codes.forEach((row, q) => {
-    for (const [first, stop] of runs(row.map((code) => code))) {
+    for (const [first, stop] of runs(row)) {
       const area = [left + first * cell, top + q * cell, (stop - first) * cell, cell];
       const code = row[first];
       if (code === ALLOWED || code === CROSSING) {
@@ -532,60 +534,71 @@ function drawPacking(width, height, d, params, look, text) {
   svg.append(s("path", { d: grid, stroke: look.background, "stroke-width": 0.8, fill: "none" }));
   svg.append(box(left - 0.5, top - 0.5, side + 1, side + 1, { fill: "none", stroke: look.neutral }));
   const empty = !view.visible.length;
-  svg.append(
-    box(left, top + i * cell, (i + 1) * cell, cell, {
-      fill: "none",
-      stroke: empty ? look.alarm : look.text,
-      "stroke-width": 2,
-      "data-selected": i,
-    }),
-  );
+  svg.append(...framed(left, top + i * cell, (i + 1) * cell, cell, empty ? look.alarm : look.text, look));
   if (empty) {
+    const x = Math.min(left + (i + 1) * cell + 6, left + side - 52);
     const y = Math.min(Math.max(top + (i + 0.5) * cell, top + 9), top + side - 9);
     const halo = { stroke: look.background, "stroke-width": 3, "paint-order": "stroke" };
-    svg.append(label(left + side - 6, y, "✕ NaN", { "text-anchor": "end", fill: look.alarm, "font-weight": 700, ...halo }));
+    svg.append(label(x, y, "✕ NaN", { fill: look.alarm, "font-weight": 700, ...halo }));
   }
   drawPackingNumbers(svg, width, place, d, look, text, id, color);
   return svg;
 }
 
+/** A frame that can be seen on any color: a line with a halo. */
+const framed = (x, y, width, height, stroke, look) => [
+  box(x, y, width, height, { fill: "none", stroke: look.background, "stroke-width": 4.5 }),
+  box(x, y, width, height, { fill: "none", stroke, "stroke-width": 2 }),
+];
+
 const centered = (x, y, words, fill, size = 12) =>
   label(x, y, words, { "text-anchor": "middle", fill, "font-size": size, "font-weight": 700 });
 
+/** Numbers and the key to the cells: beside the matrix, or in its empty upper half where there is no room. */
 function drawPackingNumbers(svg, width, place, d, look, text, id, color) {
   const { wide, left, top, side } = place;
-  const x = left + side + (wide ? 24 : 12);
-  const leak = d.view.totals.crossing > 0;
-  let y = wide ? top - 6 : top - 4;
-  for (const [name, value] of wide ? d.numbers : d.numbers.slice(0, -1)) {
-    const rows = wide ? [name] : wrapped(name, 15);
-    for (const row of rows) {
-      svg.append(label(x, y, row, { "font-size": wide ? 12 : 11 }));
-      y += wide ? 17 : 13;
-    }
-    const alarm = leak && name === text["number.crossing"];
-    const fill = alarm ? look.alarm : look.text;
-    svg.append(label(x, y, (alarm ? "✕ " : "") + value, { "font-size": wide ? 15 : 13, "font-weight": 700, fill }));
-    y += wide ? 24 : 20;
-  }
-  y += wide ? 8 : 2;
+  const room = width - left - side;
+  const beside = room >= 165;
+  const alarm = (name) => d.view.totals.crossing > 0 && name === text["number.crossing"];
+  const bold = (name) => ({ "font-weight": 700, fill: alarm(name) ? look.alarm : look.text });
   const faces = [color(Math.max(d.view.doc[0], 0)), `url(#${id}other)`, `url(#${id}leak)`, look.grid];
-  faces.forEach((fill, k) => {
-    svg.append(box(x + 0.5, y - 6.5, 14, 13, { fill, stroke: k === 2 ? look.alarm : look.neutral }));
-    if (k === 3) svg.append(s("path", { d: `M${x + 5} ${y}h0m5 0h0`, stroke: look.neutral, "stroke-width": 1.8, "stroke-linecap": "round" }));
-    svg.append(label(x + 22, y, wide ? text[`legend.${k + 1}`] : text[`legend.${k + 1}`].split(":")[0], { "font-size": wide ? 12 : 11 }));
-    y += wide ? 19 : 17;
-  });
-}
-
-/** Words broken into rows of at most `size` characters. */
-function wrapped(words, size) {
-  const rows = [""];
-  for (const word of words.split(" ")) {
-    if (rows.at(-1) && rows.at(-1).length + word.length + 1 > size) rows.push(word);
-    else rows[rows.length - 1] = `${rows.at(-1)} ${word}`.trim();
+  const sample = (x, y, k) => {
+    svg.append(box(x + 0.5, y - 6.5, 14, 13, { fill: faces[k], stroke: k === 2 ? look.alarm : look.neutral }));
+    const dots = { stroke: look.neutral, "stroke-width": 1.8, "stroke-linecap": "round" };
+    if (k === 3) svg.append(s("path", { d: `M${x + 5} ${y}h0m5 0h0`, ...dots }));
+  };
+  const x = left + side + (beside ? 24 : -6);
+  let y = wide ? top - 6 : top + 10;
+  for (const [name, value] of d.numbers) {
+    const shown = (alarm(name) ? "✕ " : "") + value;
+    if (beside) {
+      svg.append(label(x, y, name), label(x, y + 16, shown, { ...bold(name), "font-size": 15 }));
+      y += 38;
+    } else {
+      const both = label(x, y, `${name}  `, { "text-anchor": "end", "font-size": 11 });
+      both.append(s("tspan", bold(name), shown));
+      svg.append(both);
+      y += 15;
+    }
   }
-  return rows;
+  y += beside ? 8 : 4;
+  faces.forEach((_, k) => {
+    const words = room >= 190 ? text[`legend.${k + 1}`] : text[`legend.${k + 1}`].split(":")[0];
+    sample(beside ? x : x - 15, y, k);
+    if (beside) svg.append(label(x + 22, y, words));
+    else svg.append(label(x - 22, y, words, { "text-anchor": "end", "font-size": 11 }));
+    y += beside ? 19 : 16;
+  });
+  const more = (key, mark) => {
+    svg.append(mark(beside ? x + 7 : x - 7, y));
+    const at = beside ? { x: x + 22 } : { x: x - 22, "text-anchor": "end", "font-size": 11 };
+    svg.append(label(at.x, y, text[key], at));
+    y += 16;
+  };
+  more("legend.eos", (x, y) => box(x - 2.5, y - 2.5, 5, 5, {}));
+  if (wide) return;
+  more("strip.position", (x, y) => s("path", { d: `M${x - 7} ${y + 4}h14v-9z`, fill: look.neutral }));
+  more("strip.keep", (x, y) => s("circle", { cx: x, cy: y, r: 2.6 }));
 }
 
 /** The cell under the pointer, as a query and a key; the query alone over the strip. */
@@ -603,7 +616,8 @@ function pointPacking(x, y, width, params) {
 
 function drawWaste(width, height, d, params, look, text) {
   const svg = canvasFor(width, height, look, d.alt);
-  const [left, right] = [58, width - 104];
+  const named = width >= 440; // room for names at the ends of the curves
+  const [left, right] = [56, width - (named ? 112 : 20)];
   const [upper, upperEnd, lower, lowerEnd] = [12, 78, 100, height - 44];
   const x = (tokens) => left + ((right - left) * (Math.log2(tokens) - 4)) / 8;
   const y = (share) => lowerEnd - (lowerEnd - lower) * share;
@@ -612,8 +626,7 @@ function drawWaste(width, height, d, params, look, text) {
   range(9).forEach((k) => {
     const tick = 2 ** (k + 4);
     svg.append(line([[x(tick), lower], [x(tick), lowerEnd]], thin));
-    const shown = width >= 560 || k % 2 === 0;
-    if (shown) svg.append(label(x(tick), lowerEnd + 14, grouped(tick), { "text-anchor": "middle" }));
+    if (named || k % 2 === 0) svg.append(label(x(tick), lowerEnd + 14, grouped(tick), { "text-anchor": "middle" }));
   });
   range(6).forEach((k) => {
     svg.append(line([[left, y(k / 5)], [right, y(k / 5)]], thin));
@@ -630,7 +643,7 @@ function drawWaste(width, height, d, params, look, text) {
   svg.append(label(left - 8, upper + 2, String(most), { "text-anchor": "end" }));
   svg.append(label(left - 8, upperEnd, "0", { "text-anchor": "end" }));
   svg.append(turned(14, (upper + upperEnd) / 2, text["axis.documents"]), turned(14, (lower + lowerEnd) / 2, text["axis.y"]));
-  svg.append(label((left + right) / 2, height - 10, text["axis.x"], { "text-anchor": "middle", "font-size": width >= 560 ? 13 : 12 }));
+  svg.append(label((left + right) / 2, height - 10, text[named ? "axis.x" : "axis.x.short"], { "text-anchor": "middle" }));
 
   const here = x(params.row_length);
   svg.append(line([[here, upper], [here, lowerEnd]], { stroke: look.text, "stroke-width": 1.2 }));
@@ -645,7 +658,7 @@ function drawWaste(width, height, d, params, look, text) {
   let highest = Infinity;
   for (const end of ends.sort((a, b) => b.height - a.height)) {
     highest = Math.min(end.height, highest - 15);
-    svg.append(label(right + 7, highest, end.words, { "font-weight": 600 }));
+    if (named) svg.append(label(right + 7, highest, end.words, { "font-weight": 600 }));
   }
   return svg;
 }
@@ -713,7 +726,7 @@ export function pythonCall(kind, controls, params) {
 
 /** One labeled control. Returns its node and `show(value, extra)`, which brings it up to date. */
 function makeControl(control, text, look, sample, change) {
-  const id = `lmc-c${++serial}`;
+  const id = fresh();
   const name = text[control.label || control.name];
   const problem = h("p", { id: `${id}p`, class: "lmc-problem", hidden: true });
   const complain = (words) => {
@@ -855,8 +868,8 @@ function makeControl(control, text, look, sample, change) {
 
 // ------------------------------------------------------------------------------------------------ frame
 
-const NARROW = 640; // px: below, the controls stand above the picture
-const PICTURE_HEIGHT = 400;
+const COMPACT = 836; // px: below, controls are narrower and the picture is drawn tighter
+const TALL = 400; // px: height of the picture
 
 function themeIsDark() {
   const lab = document.body.dataset.jpThemeLight;
@@ -926,12 +939,13 @@ export function render({ model, el }) {
   const spec = model.get("spec");
   const { text, controls } = spec;
   const kind = KINDS[spec.kind];
-  const id = `lmc-w${++serial}`;
+  const id = fresh();
   const defaults = { ...model.get("params") };
   let params = { ...defaults };
   let dark = themeIsDark();
   let panel = "";
   let d = null;
+  let size = null;
   const look = () => spec.palettes[dark ? "dark" : "light"];
 
   // ---- nodes, in the order of the tab sequence
@@ -946,9 +960,11 @@ export function render({ model, el }) {
   const picture = h("div", { class: "lmc-picture" });
   const numbers = h("div", { class: "lmc-panel", id: `${id}-numbers`, tabindex: 0, role: "region", "aria-label": text["panel.numbers"], hidden: true });
   const results = h("div", { "aria-live": "polite" });
+  const heading = (name) => h("p", { class: "lmc-heading" }, text[`panel.${name}`]);
   const average = h(
     "div",
     { class: "lmc-panel", id: `${id}-average`, role: "region", "aria-label": text["panel.average"], hidden: true },
+    heading("average"),
     h("p", {}, text["average.intro"] ?? ""),
     h("div", { class: "lmc-average" }, ...inputs("average")),
     results,
@@ -956,7 +972,8 @@ export function render({ model, el }) {
   const leaves = h(
     "div",
     { class: "lmc-panel", id: `${id}-leaves`, role: "region", "aria-label": text["panel.leaves"], hidden: true },
-    h("p", {}, fill(text.leaves, { documents: DOCUMENTS })),
+    heading("leaves"),
+    h("p", { class: "lmc-prose" }, fill(text.leaves, { documents: DOCUMENTS })),
   );
   const panels = { numbers, average, leaves };
   const readout = h("p", { class: "lmc-readout" });
@@ -1076,9 +1093,10 @@ export function render({ model, el }) {
     numbers.replaceChildren(table("", d.numbers, false), table(d.gridCaption, d.grid, true));
   }
 
+  /** Draw at the size of the picture; at its last size while it is hidden (Lab hides the page to change themes). */
   function draw() {
-    const width = Math.floor(picture.clientWidth);
-    if (width > 0) picture.replaceChildren(kind.draw(width, PICTURE_HEIGHT, d, params, look(), text));
+    if (picture.clientWidth > 0) size = [picture.clientWidth, picture.clientHeight];
+    if (size) picture.replaceChildren(kind.draw(...size, d, params, look(), text));
   }
 
   function show(name) {
@@ -1094,7 +1112,7 @@ export function render({ model, el }) {
 
   async function save() {
     const file = `${spec.kind}.png`;
-    await savePng(kind.draw(680, PICTURE_HEIGHT, d, params, spec.palettes.light, text), "#ffffff", file);
+    await savePng(kind.draw(680, TALL, d, params, spec.palettes.light, text), "#ffffff", file);
     note.textContent = fill(text.saved, { file });
   }
 
@@ -1127,7 +1145,10 @@ export function render({ model, el }) {
   const resized = new ResizeObserver(() => {
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
-      root.classList.toggle("lmc-narrow", root.clientWidth < NARROW);
+      const compact = root.clientWidth < COMPACT;
+      root.classList.toggle("lmc-compact", compact);
+      const room = picture.parentElement.clientWidth;
+      root.style.setProperty("--lmc-height", `${compact ? Math.min(384, room + 50) : TALL}px`);
       if (el.isConnected) {
         bringBack();
         bringBack = hideTwin(el, model.get("twin"));

@@ -46,6 +46,7 @@ class Register:
         last, stages = self._live.get((kind, cell), (run, []))
         if last != run:
             for old in stages:
+                old.layout.close()  # a model of its own, which closing the widget leaves behind
                 old.close()
             stages = []
         self._live[(kind, cell)] = (run, [*stages, stage])

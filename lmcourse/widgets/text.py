@@ -23,7 +23,7 @@ FRAME = {
     "copied": "The settings are on the clipboard, as a line of Python.",
     "copy.failed": "The browser did not allow copying. The line is: {line}",
     "saved": "The picture is saved as {file}.",
-    "panel.numbers": "Show numbers",
+    "panel.numbers": "Numbers",
     "panel.average": "Two averages",
     "panel.leaves": "What this toy leaves out",
     "range": "{label}, {low} to {high}",
@@ -34,8 +34,8 @@ FRAME = {
 
 PACKING = {
     "title": "Packing and mask viewer",
-    "question": "What may each token look at, and which predictions count in the loss?",
-    "documents": "Documents (letter:tokens)",
+    "question": "What may each token look at, and what counts in the loss?",
+    "documents": "Documents, in tokens",
     "seed": "Seed of random lengths",
     "seed.new": "New seed",
     "window": "Window (tokens)",
@@ -46,7 +46,7 @@ PACKING = {
     "strategy": "Strategy",
     "strategy.cut anywhere": "cut anywhere",
     "strategy.best fit": "best fit",
-    "eos": "End-of-document token",
+    "eos": "End token (eos)",
     "reset.positions": "Positions start again",
     "row": "Row (first is 0)",
     "selected": "Query token",
@@ -66,9 +66,9 @@ PACKING = {
     "{use} of the slots hold tokens, {kept:prediction counts|predictions count} in the loss.",
     "sees": "Token {index} ({letter}, position {position}) sees {count:token|tokens}: {names}.",
     "sees.padding": "Token {index} is padding and sees nothing.",
-    "readout.crossing": "{count:of them belongs|of them belong} to another document.",
-    "readout.kept": "Its prediction counts in the loss.",
-    "readout.lost": "Its prediction does not count in the loss.",
+    "readout.crossing": "{count:belongs|belong} to another document.",
+    "readout.kept": "It counts in the loss.",
+    "readout.lost": "It does not count in the loss.",
     "readout.padding": "The softmax of nothing is NaN, so real masks let padding see itself.",
     "hover": "Query {query}, key {key}: {code}.",
     "code.0": "blocked, the key comes later",
@@ -85,6 +85,7 @@ PACKING = {
     "legend.2": "blocked: other document",
     "legend.3": "leak: other document",
     "legend.4": "padding",
+    "legend.eos": "end token",
     "strip.token": "token",
     "strip.position": "position",
     "strip.keep": "in loss",
@@ -123,9 +124,9 @@ PACKING = {
 
 WASTE = {
     "title": "The waste slider",
-    "question": "How much of a batch is padding, and what does packing cost instead?",
+    "question": "How much of a batch is padding, and what does packing cost?",
     "row_length": "Row length (tokens)",
-    "mean": "Mean document length (tokens)",
+    "mean": "Mean length (tokens)",
     "spread": "Spread (s.d. of ln length)",
     "batch": "Documents in a bucket",
     "seed": "Seed",
@@ -135,6 +136,7 @@ WASTE = {
     "curve.crossing": "leaking pairs",
     "curve.cut": "cut documents",
     "axis.x": "tokens (log scale): document length above, row length below",
+    "axis.x.short": "tokens (log scale)",
     "axis.y": "share (%)",
     "axis.documents": "documents",
     "number.padded": "padding, one document a row",
@@ -148,8 +150,8 @@ WASTE = {
     "grid.corner": "row length",
     "caption": "Above: lengths of {documents:document|documents}. Below: what each way to fill rows costs, "
     "against the row length. The vertical line is the chosen row length.",
-    "readout": "Rows of {row_length:token|tokens}: padding wastes {padded}, in buckets {bucketed}. Packed: "
-    "no padding, but {crossing} of the pairs leak without a mask, and {cut} of the documents are cut.",
+    "readout": "Rows of {row_length:token|tokens}: {padded} padding, {bucketed} in buckets. Packed without a "
+    "mask: {crossing} of the pairs leak, {cut} of the documents are cut.",
     "alt": "Four shares against row length, 16 to 4,096 tokens, for documents of mean length {mean}, spread "
     "{spread}. At {row_length:token|tokens} padding takes {padded}, in buckets {bucketed}; packed rows hold "
     "{crossing} pairs across documents and cut {cut} of the documents.",
@@ -194,9 +196,9 @@ def fill(template: str, **values: Any) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share as "12.3 %", rounded half up in integers, so that JavaScript prints the same digit."""
+    """A share as "12.3 %" with a no-break space, rounded half up in integers as in JavaScript."""
     tenths = (2000 * part + whole) // (2 * whole) if whole else 0
-    return f"{tenths // 10}.{tenths % 10} %"
+    return f"{tenths // 10}.{tenths % 10}\u00a0%"
 
 
 def decimal(value: float, digits: int) -> str:

@@ -53,7 +53,7 @@ def describe(params: Mapping[str, Any], text: Strings) -> Payload:
     grid = (
         (text["grid.corner"], *(text[f"curve.{curve}"] for curve in CURVES)),
         *(
-            (f"{row:,}", *(column[curve].removesuffix(" %") for curve in CURVES))
+            (f"{row:,}", *(column[curve].removesuffix("\u00a0%") for curve in CURVES))
             for row, column in zip(ROW_LENGTHS[::4], columns, strict=True)
         ),
     )
