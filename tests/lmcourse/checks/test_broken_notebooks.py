@@ -29,6 +29,8 @@ SOLUTION = (
     "    x = torch.tensor([-2.0, -0.5, 0.0, 3.0])\n"
     "    assert torch.equal(impl(x), torch.tensor([0.0, 0.0, 0.0, 3.0]))\n"
 )
+pytestmark = pytest.mark.slow
+
 CELL_SECONDS, CALL_SECONDS, SLOW_SECONDS = 60.0, 2.0, 0.5
 # For endless cells; long enough for `import torch` in the setup cell of a busy machine.
 SHORT_SECONDS = 6.0
@@ -87,6 +89,7 @@ class Expected:
     cell_seconds: float = CELL_SECONDS
 
 
+LOOK = "The ids look like 'W1.4'"
 LOOP_IN_FUNCTION = "def test_relu(impl):\n    while True:\n        pass\n"
 
 TABLE: dict[str, tuple[Callable[[], NotebookNode], Expected]] = {
@@ -212,11 +215,17 @@ def test_the_notebook_and_the_terminal_say_the_same():
         forget = 'for name in ("test_relu", "relu_test"):\n    globals().pop(name, None)\n'
         sources += [forget, answer, 'check("W0.2")', publish_source("W0.2", 0.5)]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    notebook.cells.append(
+        nbformat.v4.new_code_cell('check("W1.44")', metadata={"tags": ["raises-exception"]})
+    )
     cells = NotebookClient(notebook, kernel_name="python3").execute().cells
-    for name, check_cell, terminal in zip(answers, cells[4::4], cells[5::4], strict=True):
+    for name, check_cell, terminal in zip(answers, cells[4:-1:4], cells[5:-1:4], strict=True):
         in_notebook, in_terminal = (
             next(output.data[MIME] for output in cell.outputs if MIME in output.get("data", {}))
             for cell in (check_cell, terminal)
         )
         assert in_notebook == in_terminal, name
+        assert any("<table>" in output.data.get("text/html", "") for output in check_cell.outputs)
         assert in_notebook["state"] == states[name]
+    (error,) = cells[-1].outputs
+    assert error.traceback == ["lmcourse: there is no exercise 'W1.44'; did you mean 'W1.4'? " + LOOK]
