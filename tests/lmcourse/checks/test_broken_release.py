@@ -23,9 +23,10 @@ WEEK = week("W1")
 RELEASE = ROOT / "notebooks" / f"{WEEK.notebook}.ipynb"
 CELL_SECONDS, CALL_SECONDS = 10.0, 2.0
 
-pytestmark = pytest.mark.skipif(
-    not RELEASE.is_file(), reason="notebooks/ is not built: run `autograde build`"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not RELEASE.is_file(), reason="notebooks/ is not built: run `autograde build`"),
+]
 
 
 @dataclass
