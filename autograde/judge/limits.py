@@ -14,8 +14,9 @@ from autograde.judge.ended import AnswerEnded
 class Limits:
     """Processor seconds for one cell, and resident bytes beyond what the libraries take.
 
-    Time is the worker's processor time. The wall-clock backstop is generous, since on a busy machine a right
-    answer can wait for long; it ends what sleeps or waits for ever.
+    Time is processor time: the worker's, and the judge's where it runs implementations for a student's test.
+    The wall-clock backstop is generous, since on a busy machine a right answer can wait for long; it ends what
+    sleeps or waits for ever.
     """
 
     cell_seconds: float = 60.0
@@ -36,7 +37,14 @@ class Watch:
         self.limits = limits
         self.peak_bytes = 0
         self.base_bytes: int | None = None
-        self.cpu_seconds = 0.0
+        self.cpu_seconds = 0.0  # of the worker
+        self.charged_seconds = (
+            0.0  # of the judge, on the worker's behalf: implementations that its test called
+        )
+
+    @property
+    def total_seconds(self) -> float:
+        return self.cpu_seconds + self.charged_seconds
 
     def look(self) -> None:
         """Read the process's use; a process that is gone keeps its last reading."""
@@ -62,12 +70,12 @@ class Deadline:
     def __init__(self, watch: Watch, cpu_seconds: float) -> None:
         self.watch = watch
         self.allowed = cpu_seconds
-        self.cpu_start = watch.cpu_seconds
+        self.start_seconds = watch.total_seconds
         self.wall_start = self.last_look = time.monotonic()
 
     @property
     def used(self) -> float:
-        return self.watch.cpu_seconds - self.cpu_start
+        return self.watch.total_seconds - self.start_seconds
 
     def check(self) -> None:
         """Raise AnswerEnded when time or memory ran out; looks at the process at most every 50 ms."""

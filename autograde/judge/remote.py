@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -95,7 +96,10 @@ class RemoteWorker:
             function = callbacks.get(_text(message, "name"))
             if kind != "callback" or function is None:
                 raise codec.BadMessage("a message of an unknown kind")
+            began = time.process_time()
             answer = serve_callback(function, _bytes(message.get("payload")))
+            self.watch.charged_seconds += time.process_time() - began
+            deadline.check()
             frames.send(self.started.channel, answer, self._tick(deadline))
         raise AnswerEnded("time_out", f"called the implementation more than {MAX_CALLBACKS} times")
 
@@ -166,7 +170,7 @@ class RemoteAnswer(BaseAnswer):
     def __init__(self, exercise: HiddenExercise, worker: RemoteWorker) -> None:
         super().__init__(exercise)
         self.worker = worker
-        self.cpu_start = worker.watch.cpu_seconds
+        self.start_seconds = worker.watch.total_seconds
 
     def defined(self) -> dict[str, bool]:
         return self.worker.defined(self.exercise.spec.names)
@@ -179,7 +183,7 @@ class RemoteAnswer(BaseAnswer):
         except AnswerEnded as end:
             raise AnswerEnded(end.state, f"`{name}` {end.message}") from None
         finally:
-            self.cpu_seconds = self.worker.watch.cpu_seconds - self.cpu_start
+            self.cpu_seconds = self.worker.watch.total_seconds - self.start_seconds
             self.peak_bytes = self.worker.watch.peak_bytes
         return self._checked(name, body)
 

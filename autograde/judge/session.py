@@ -201,7 +201,7 @@ class _Session:
         if self.worker is None:
             return
         self.worker.close()
-        self.cpu_seconds += self.worker.watch.cpu_seconds
+        self.cpu_seconds += self.worker.watch.total_seconds
         self.peak_bytes = max(self.peak_bytes, self.worker.watch.peak_bytes)
         self.worker = None
 

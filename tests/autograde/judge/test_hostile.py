@@ -6,10 +6,13 @@ the attack lives in the same process and spoils them for its own author.
 
 from __future__ import annotations
 
+import time
+
 import nbformat
 import pytest
 import small_course
 
+from autograde.exercise import Solution
 from autograde.judge.ended import AnswerEnded
 from autograde.judge.limits import Limits
 from autograde.judge.remote import RemoteAnswer
@@ -193,6 +196,26 @@ def test_forged_frames_are_forbidden_even_with_a_right_answer(killers, exercise)
 
 def test_a_test_that_calls_for_ever_is_a_time_out(killers):
     check(killers, "W1.7", "time_out", words="more than")
+
+
+def test_a_test_that_makes_the_judge_work_for_ever_is_a_time_out():
+    """The implementations run in the judge, but on the student's time."""
+    slow = small_course.hidden_exercises()["W1.7"]
+    names = {slow.entry: lambda x: time.process_time() if _busy(0.2) else None}
+    slow.accept[:] = [Solution("slow", "", names)]
+    test = "def test_no_leak(f):\n    for _ in range(1000):\n        f(torch.ones(2))"
+    notebook = small_course.submission(W1_7=test)
+    options = {"master": MASTER, "exercises": {"W1.7": slow}, "limits": LIMITS, "only": ["W1.7"]}
+    verdict = judge_notebook(notebook, "W1", "mallory", "s", **options)
+    check(verdict, "W1.7", "time_out", words="ran longer than 1 s")
+    assert 1 <= verdict.verdict("W1.7").cpu_seconds < 4
+
+
+def _busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return True
 
 
 def test_what_comes_after_all_that_is_judged_as_ever(killers):
