@@ -15,8 +15,8 @@ class Limits:
     """Processor seconds for one cell, and resident bytes beyond what the libraries take.
 
     Time is processor time: the worker's, and the judge's where it runs implementations for a student's test.
-    The wall-clock backstop is generous, since on a busy machine a right answer can wait for long; it ends what
-    sleeps or waits for ever.
+    The wall-clock backstop is generous, since on a busy machine a right answer can wait for long; it is for
+    what sleeps or waits for ever.
     """
 
     cell_seconds: float = 60.0
