@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import Tensor
@@ -164,6 +166,43 @@ def test_the_two_models_of_the_leak_check_differ_in_the_mask_only() -> None:
 def test_a_test_that_accepts_or_rejects_everything_fails_one_row() -> None:
     assert "leaks from each document" in failures("W1.7", {"test_no_leak": accepts_all})
     assert "does not leak" in failures("W1.7", {"test_no_leak": rejects_all})
+
+
+GAPS = dict(in_order_masked=0.09, in_order_unmasked=-0.14, shuffled_masked=0.09, shuffled_unmasked=0.29)
+
+
+@pytest.fixture
+def recorded(monkeypatch) -> None:
+    result = SimpleNamespace(gaps=dict(GAPS))
+    monkeypatch.setattr("lmcourse.experiments.leak.load_recorded_leak", lambda run=12: result, raising=False)
+
+
+@pytest.mark.parametrize("moved", [0.0, 0.05, -0.05])
+def test_a_run_of_ones_own_is_near_enough_to_the_recorded_one(recorded, moved: float) -> None:
+    leak = {key: gap + moved for key, gap in GAPS.items()}
+    for row in rows("W1.8", {"leak": leak, "revealing_order": "in_order"}):
+        assert row.state == PASSED, (row.case, row.message)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda gaps: {key: gap + 2.0 for key, gap in gaps.items()}, "loss minus floor"),
+        (lambda gaps: {key: -gap for key, gap in gaps.items()}, "loss minus floor"),
+        (
+            lambda gaps: {key: gap for key, gap in gaps.items() if "shuffled" in key},
+            "no entry 'in_order_masked'",
+        ),
+    ],
+)
+def test_numbers_that_are_no_gaps_are_refused(recorded, change, words: str) -> None:
+    assert words in failures("W1.8", {"leak": change(GAPS), "revealing_order": "shuffled"})
+
+
+def test_the_public_row_does_not_tell_which_order_reveals_the_leak(recorded) -> None:
+    for word, state in {"in_order": PASSED, "shuffled": PASSED, "both": FAILED}.items():
+        last = rows("W1.8", {"leak": dict(GAPS), "revealing_order": word})[-1]
+        assert last.state == state, word
 
 
 @pytest.mark.parametrize("exercise_id", ["W1.3", "W1.4", "W1.6"])
