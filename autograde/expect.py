@@ -41,6 +41,8 @@ def kind_of(value: Any) -> str:
         return f"the boolean {bool(value)}"
     if isinstance(value, str):
         return f"the text {value[:40]!r}"
+    if isinstance(value, Integral) and abs(int(value)) >= 10**18:
+        return "a very large whole number"
     if isinstance(value, Real):
         return f"the number {value}"
     if isinstance(value, Sequence):
@@ -174,7 +176,10 @@ def number(value: Any, *, what: str = "the answer", case: str = "", hint: str = 
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real | Fraction):
         raise wrong(f"{what} should be a number, but is {kind_of(value)}", case, hint)
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:
+        raise wrong(f"{what} is too large for a float", case, hint) from None
     if not math.isfinite(result):
         raise wrong(f"{what} should be a finite number, but is {result}", case, hint)
     return result

@@ -40,6 +40,7 @@ def forward(
     weights = _weights(dtype)
     layers = visible if isinstance(visible, tuple) else (visible,) * LAYERS
     attend = attention or attend_bool
+    turn = None if positions is None else _rotation(positions, dtype)
     x = weights["embedding"][tokens]  # (B, T, width)
     B, T, _width = x.shape
     for layer, seen in enumerate(layers):
@@ -47,8 +48,8 @@ def forward(
         q, k, v = (
             (h @ weights[f"{name}{layer}"]).view(B, T, HEADS, -1).transpose(1, 2) for name in ("q", "k", "v")
         )
-        if positions is not None:
-            q, k = _rotate(q, positions), _rotate(k, positions)
+        if turn is not None:
+            q, k = _rotate(q, *turn), _rotate(k, *turn)
         mixed = attend(q, k, v, seen).transpose(1, 2).reshape(B, T, WIDTH)
         x = x + mixed @ weights[f"o{layer}"]
         x = x + (_norm(x, norm_over) @ weights[f"up{layer}"]).relu() @ weights[f"down{layer}"]
@@ -150,10 +151,15 @@ def _norm(x: Tensor, over: tuple[int, ...]) -> Tensor:
     return x * (x.square().mean(over, keepdim=True) + 1e-6).rsqrt()
 
 
-def _rotate(x: Tensor, positions: Tensor) -> Tensor:
-    """RoPE on (B, H, T, D): pairs of halves turn by position times a frequency (Su et al., 2021)."""
-    half = x.shape[-1] // 2
+def _rotation(positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Cosine and sine (B, 1, T, D/2) of position times frequency (RoPE, Su et al., arXiv:2104.09864)."""
+    half = WIDTH // HEADS // 2
     frequency = 100.0 ** (-torch.arange(half, dtype=torch.float64) / half)
-    angle = (positions[:, None, :, None] * frequency).to(x.dtype)  # (B, 1, T, D/2)
-    a, b = x[..., :half], x[..., half:]
-    return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1)
+    angle = (positions[:, None, :, None] * frequency).to(dtype)
+    return angle.cos(), angle.sin()
+
+
+def _rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Turn the pairs of halves of (B, H, T, D)."""
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cosine - b * sine, a * sine + b * cosine], dim=-1)

@@ -298,12 +298,13 @@ def _(answer: Answer, draw: Draw) -> None:
 
 @EXERCISE.property("overlap_share", 1)
 def _(answer: Answer, draw: Draw) -> None:
-    value = expect.number(answer.value("overlap_share"), what="overlap_share")
+    case = "windows of 128 tokens from 1000 and 1001"
+    value = expect.number(answer.value("overlap_share"), what="overlap_share", case=case)
     if abs(value - OVERLAP) > 5e-4:
         hint = "Which tokens does the window from 1000 have, which the one from 1001?"
         if not 0 <= value <= 1:
             hint = "A share lies between 0 and 1."
-        raise expect.wrong(f"overlap_share is {value:.6g}, which is not right", "windows of 128 tokens", hint)
+        raise expect.wrong(f"overlap_share is {value:.6g}, which is not right", case, hint)
 
 
 # Public rows.
