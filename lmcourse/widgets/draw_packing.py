@@ -187,13 +187,15 @@ def draw_numbers(axes: Axes, payload: Payload, text: Strings, palette: Palette) 
         leak = name == text["number.crossing"] and bool((payload.arrays["codes"] == CROSSING).any())
         write(axes, x, y, name, 9, color=palette.text)
         write(axes, x, y + 15, value, 11, color=palette.alarm if leak else palette.text, weight="bold")
-        y += 37
+        y += 35
     y += 6
     doc = int(payload.arrays["doc"][0])
     for code in (ALLOWED, BLOCKED, CROSSING, PADDING):
         patch_key(axes, x, y, code, max(doc, 0), palette)
         write(axes, x + 22, y, text[f"legend.{code}"], 9, color=palette.text)
         y += 19
+    axes.add_patch(Rectangle((x + 5, y - 2), 4, 4, facecolor=palette.text))
+    write(axes, x + 22, y, text["legend.eos"], 9, color=palette.text)
 
 
 def patch_key(axes: Axes, x: float, y: float, code: int, doc: int, palette: Palette) -> None:

@@ -441,108 +441,123 @@ function packingPlaces(width, window) {
 }
 
 function drawPacking(width, height, d, params, look, text) {
-  const { view, letters } = d;
-  const place = packingPlaces(width, params.window);
-  const { strip, left, top, cell, slot, side } = place;
-  const color = (doc) => look.series[doc % look.series.length];
-  const id = fresh();
   const svg = canvasFor(width, height, look, d.alt);
-  const stroke = (d, color, w) => s("path", { d, stroke: color, "stroke-width": w });
-  const pattern = (name, size, ...lines) =>
-    s("pattern", { id: `${id}${name}`, width: size, height: size, patternUnits: "userSpaceOnUse" }, ...lines);
+  const id = fresh();
+  const pattern = (name, path, stroke, weight) =>
+    s(
+      "pattern",
+      { id: `${id}${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" },
+      s("path", { d: path, stroke, "stroke-width": weight }),
+    );
   svg.append(
     s(
       "defs",
       {},
-      pattern("other", 6, stroke("M-1 7L7 -1M-2 2L2 -2M4 8L8 4", look.neutral, 0.9)),
-      pattern("leak", 6, stroke("M0 0L6 6M6 0L0 6", look.alarm, 1.1)),
+      pattern("other", "M-1 7L7 -1M-2 2L2 -2M4 8L8 4", look.neutral, 0.9),
+      pattern("leak", "M0 0L6 6M6 0L0 6", look.alarm, 1.1),
     ),
   );
+  const scene = {
+    svg,
+    ...{ width, d, params, look, text },
+    ...packingPlaces(width, params.window),
+    color: (doc) => look.series[doc % look.series.length],
+    other: `url(#${id}other)`,
+    leak: `url(#${id}leak)`,
+  };
+  drawStrip(scene);
+  drawMatrix(scene);
+  drawPackingNumbers(scene);
+  return svg;
+}
 
-  if (place.wide) {
-    const names = { "strip.token": 14, "strip.position": 35, "strip.keep": 52 };
-    names["axis.key"] = top - 7;
-    names["axis.query"] = top + 8;
-    const arrows = { "axis.key": " →", "axis.query": " ↓" };
-    for (const [key, y] of Object.entries(names)) {
-      svg.append(label(strip - 8, y, text[key] + (arrows[key] ?? ""), { "text-anchor": "end" }));
+/** Tokens by document, position ids (digits, or a ramp where cells are small), dots for predictions that count. */
+function drawStrip({ svg, d, look, text, color, wide, strip, slot, top }) {
+  const { view, letters } = d;
+  if (wide) {
+    for (const [key, arrow, y] of [
+      ["strip.token", "", 14],
+      ["strip.position", "", 35],
+      ["strip.keep", "", 52],
+      ["axis.key", " →", top - 7],
+      ["axis.query", " ↓", top + 8],
+    ]) {
+      svg.append(label(strip - 8, y, text[key] + arrow, { "text-anchor": "end" }));
     }
   }
   const roomy = slot >= ROOM_FOR_LETTER;
   for (const [first, stop] of runs(view.doc)) {
     const doc = view.doc[first];
     const x = strip + first * slot;
+    const long = (stop - first) * slot;
     if (doc < 0) {
-      svg.append(box(x + 0.5, 4.5, (stop - first) * slot - 1, 19, { fill: "none", stroke: look.neutral }));
+      svg.append(box(x + 0.5, 4.5, long - 1, 19, { fill: "none", stroke: look.neutral }));
       continue;
     }
     const ink = inkOn(color(doc));
-    svg.append(box(x, 4, (stop - first) * slot, 20, { fill: color(doc) }));
+    svg.append(box(x, 4, long, 20, { fill: color(doc) }));
     for (let i = first; i < stop; i++) {
       const middle = strip + (i + 0.5) * slot;
-      if (i > first) svg.append(box(strip + i * slot - 0.5, 4, 1, 20, { fill: look.background }));
+      if (i > first) svg.append(box(middle - slot / 2 - 0.5, 4, 1, 20, { fill: look.background }));
       if (view.eos[i]) svg.append(box(middle - 2.5, 11.5, 5, 5, { fill: ink }));
       else if (roomy) svg.append(centered(middle, 14, letters[doc], ink));
       const position = view.position[i];
       if (roomy) svg.append(label(middle, 35, String(position), { "text-anchor": "middle", "font-size": 11 }));
       else {
-        const tall = 1 + (12 * position) / Math.max(params.window - 1, 1);
+        const tall = 1 + (12 * position) / Math.max(view.doc.length - 1, 1);
         svg.append(box(middle - slot / 2 + 0.5, 42 - tall, Math.max(slot - 1, 1), tall, { fill: look.neutral }));
       }
       if (view.keep[i]) svg.append(s("circle", { cx: middle, cy: 52, r: Math.min(2.6, slot * 0.3) }));
     }
-    if (!roomy && (stop - first) * slot >= 10) svg.append(centered(x + ((stop - first) * slot) / 2, 14, letters[doc], ink));
+    if (!roomy && long >= 10) svg.append(centered(x + long / 2, 14, letters[doc], ink));
   }
-  const i = view.selected;
-  svg.append(...framed(strip + i * slot, 2, slot, 57, look.text, look));
+  svg.append(...framed(strip + view.selected * slot, 2, slot, 57, look.text, look));
+}
 
+/** The mask, query down and key across, with the documents along its edges and the selected query framed. */
+function drawMatrix({ svg, d, look, color, other, leak, wide, left, top, side, cell }) {
+  const { view, letters } = d;
   for (const [first, stop] of runs(view.doc)) {
     const doc = view.doc[first];
     const long = (stop - first) * cell;
     const face = doc < 0 ? { fill: "none", stroke: look.neutral } : { fill: color(doc) };
     svg.append(box(left - 13, top + first * cell, 11, long, face));
-    if (place.wide) svg.append(box(left + first * cell, top - 13, long, 11, face));
+    if (wide) svg.append(box(left + first * cell, top - 13, long, 11, face));
     if (doc >= 0 && long >= 11) {
       const middle = ((first + stop) / 2) * cell;
       svg.append(centered(left - 7.5, top + middle, letters[doc], inkOn(color(doc)), 11));
-      if (place.wide) svg.append(centered(left + middle, top - 7.5, letters[doc], inkOn(color(doc)), 11));
+      if (wide) svg.append(centered(left + middle, top - 7.5, letters[doc], inkOn(color(doc)), 11));
     }
   }
   const dots = [];
   view.codes.forEach((row, q) => {
+    const faces = { [ALLOWED]: color(view.doc[q]), [BLOCKED]: other, [CROSSING]: leak, [PADDING]: look.grid };
     for (const [first, stop] of runs(row)) {
-      const area = [left + first * cell, top + q * cell, (stop - first) * cell, cell];
       const code = row[first];
-      if (code === ALLOWED || code === CROSSING) {
-        for (const [a, b] of runs(view.doc.slice(first, stop))) {
-          const part = [left + (first + a) * cell, area[1], (b - a) * cell, cell];
-          svg.append(box(...part, { fill: code === ALLOWED ? color(view.doc[q]) : `url(#${id}leak)` }));
-        }
-      } else if (code === BLOCKED) svg.append(box(...area, { fill: `url(#${id}other)` }));
-      else if (code === PADDING) {
-        svg.append(box(...area, { fill: look.grid }));
-        for (let k = first; k < stop; k++) dots.push(`M${left + (k + 0.5) * cell} ${top + (q + 0.5) * cell}h0`);
-      }
+      if (code === FUTURE) continue;
+      svg.append(box(left + first * cell, top + q * cell, (stop - first) * cell, cell, { fill: faces[code] }));
+      if (code !== PADDING) continue;
+      for (let k = first; k < stop; k++) dots.push(`M${left + (k + 0.5) * cell} ${top + (q + 0.5) * cell}h0`);
     }
   });
-  if (dots.length) {
-    svg.append(s("path", { d: dots.join(""), stroke: look.neutral, "stroke-width": 1.6, "stroke-linecap": "round" }));
-  }
-  const grid = range(params.window)
-    .map((k) => `M${left} ${top + k * cell}h${k * cell}M${left + k * cell} ${top + Math.max(k - 1, 0) * cell}V${top + side}`)
-    .join("");
-  svg.append(s("path", { d: grid, stroke: look.background, "stroke-width": 0.8, fill: "none" }));
+  svg.append(s("path", { d: dots.join(""), stroke: look.neutral, "stroke-width": 1.6, "stroke-linecap": "round" }));
+  const grid = view.doc.map(
+    (_, k) =>
+      `M${left} ${top + k * cell}h${k * cell}` +
+      `M${left + k * cell} ${top + Math.max(k - 1, 0) * cell}V${top + side}`,
+  );
+  svg.append(s("path", { d: grid.join(""), stroke: look.background, "stroke-width": 0.8, fill: "none" }));
   svg.append(box(left - 0.5, top - 0.5, side + 1, side + 1, { fill: "none", stroke: look.neutral }));
+
+  const q = view.selected;
   const empty = !view.visible.length;
-  svg.append(...framed(left, top + i * cell, (i + 1) * cell, cell, empty ? look.alarm : look.text, look));
+  svg.append(...framed(left, top + q * cell, (q + 1) * cell, cell, empty ? look.alarm : look.text, look));
   if (empty) {
-    const x = Math.min(left + (i + 1) * cell + 6, left + side - 52);
-    const y = Math.min(Math.max(top + (i + 0.5) * cell, top + 9), top + side - 9);
+    const x = Math.min(left + (q + 1) * cell + 6, left + side - 52);
+    const y = Math.min(Math.max(top + (q + 0.5) * cell, top + 9), top + side - 9);
     const halo = { stroke: look.background, "stroke-width": 3, "paint-order": "stroke" };
     svg.append(label(x, y, "✕ NaN", { fill: look.alarm, "font-weight": 700, ...halo }));
   }
-  drawPackingNumbers(svg, width, place, d, look, text, id, color);
-  return svg;
 }
 
 /** A frame that can be seen on any color: a line with a halo. */
@@ -555,13 +570,12 @@ const centered = (x, y, words, fill, size = 12) =>
   label(x, y, words, { "text-anchor": "middle", fill, "font-size": size, "font-weight": 700 });
 
 /** Numbers and the key to the cells: beside the matrix, or in its empty upper half where there is no room. */
-function drawPackingNumbers(svg, width, place, d, look, text, id, color) {
-  const { wide, left, top, side } = place;
+function drawPackingNumbers({ svg, width, d, look, text, color, other, leak, wide, left, top, side }) {
   const room = width - left - side;
   const beside = room >= 165;
   const alarm = (name) => d.view.totals.crossing > 0 && name === text["number.crossing"];
   const bold = (name) => ({ "font-weight": 700, fill: alarm(name) ? look.alarm : look.text });
-  const faces = [color(Math.max(d.view.doc[0], 0)), `url(#${id}other)`, `url(#${id}leak)`, look.grid];
+  const faces = [color(Math.max(d.view.doc[0], 0)), other, leak, look.grid];
   const sample = (x, y, k) => {
     svg.append(box(x + 0.5, y - 6.5, 14, 13, { fill: faces[k], stroke: k === 2 ? look.alarm : look.neutral }));
     const dots = { stroke: look.neutral, "stroke-width": 1.8, "stroke-linecap": "round" };
@@ -569,7 +583,10 @@ function drawPackingNumbers(svg, width, place, d, look, text, id, color) {
   };
   const x = left + side + (beside ? 24 : -6);
   let y = wide ? top - 6 : top + 10;
-  for (const [name, value] of d.numbers) {
+  // Inside the matrix the longest goes first, where its upper half is widest; the row control tells the rows.
+  const length = ([name, value]) => name.length + value.length;
+  const inside = () => d.numbers.slice(0, -1).sort((a, b) => length(b) - length(a));
+  for (const [name, value] of beside ? d.numbers : inside()) {
     const shown = (alarm(name) ? "✕ " : "") + value;
     if (beside) {
       svg.append(label(x, y, name), label(x, y + 16, shown, { ...bold(name), "font-size": 15 }));
@@ -578,7 +595,7 @@ function drawPackingNumbers(svg, width, place, d, look, text, id, color) {
       const both = label(x, y, `${name}  `, { "text-anchor": "end", "font-size": 11 });
       both.append(s("tspan", bold(name), shown));
       svg.append(both);
-      y += 15;
+      y += 14;
     }
   }
   y += beside ? 8 : 4;
@@ -587,13 +604,13 @@ function drawPackingNumbers(svg, width, place, d, look, text, id, color) {
     sample(beside ? x : x - 15, y, k);
     if (beside) svg.append(label(x + 22, y, words));
     else svg.append(label(x - 22, y, words, { "text-anchor": "end", "font-size": 11 }));
-    y += beside ? 19 : 16;
+    y += beside ? 19 : 15;
   });
   const more = (key, mark) => {
     svg.append(mark(beside ? x + 7 : x - 7, y));
     const at = beside ? { x: x + 22 } : { x: x - 22, "text-anchor": "end", "font-size": 11 };
     svg.append(label(at.x, y, text[key], at));
-    y += 16;
+    y += 14;
   };
   more("legend.eos", (x, y) => box(x - 2.5, y - 2.5, 5, 5, {}));
   if (wide) return;
@@ -636,22 +653,26 @@ function drawWaste(width, height, d, params, look, text) {
   d.histogram.forEach((count, k) => {
     const [from, to] = [BIN_EDGES[k], BIN_EDGES[k + 1]].map((edge) => x(Math.min(Math.max(edge, 16), 4096)));
     const tall = ((upperEnd - upper) * count) / most;
-    if (to > from && count) svg.append(box(from + 0.5, upperEnd - tall, to - from - 1, tall, { fill: look.neutral, "fill-opacity": 0.75 }));
+    const face = { fill: look.neutral, "fill-opacity": 0.75 };
+    if (to > from && count) svg.append(box(from + 0.5, upperEnd - tall, to - from - 1, tall, face));
   });
   svg.append(line([[left, upperEnd], [right, upperEnd]], bottom), line([[left, lowerEnd], [right, lowerEnd]], bottom));
   svg.append(line([[left, lower], [left, lowerEnd]], bottom));
   svg.append(label(left - 8, upper + 2, String(most), { "text-anchor": "end" }));
   svg.append(label(left - 8, upperEnd, "0", { "text-anchor": "end" }));
-  svg.append(turned(14, (upper + upperEnd) / 2, text["axis.documents"]), turned(14, (lower + lowerEnd) / 2, text["axis.y"]));
-  svg.append(label((left + right) / 2, height - 10, text[named ? "axis.x" : "axis.x.short"], { "text-anchor": "middle" }));
+  svg.append(turned(14, (upper + upperEnd) / 2, text["axis.documents"]));
+  svg.append(turned(14, (lower + lowerEnd) / 2, text["axis.y"]));
+  const axis = text[named ? "axis.x" : "axis.x.short"];
+  svg.append(label((left + right) / 2, height - 10, axis, { "text-anchor": "middle" }));
 
   const here = x(params.row_length);
   svg.append(line([[here, upper], [here, lowerEnd]], { stroke: look.text, "stroke-width": 1.2 }));
   const ends = [];
   CURVES.forEach((curve, k) => {
     if (!params.shown.includes(curve)) return;
-    const stroke = { stroke: look.series[k], "stroke-width": 2, "stroke-dasharray": DASHES[k], "data-curve": curve };
-    svg.append(line(ROW_LENGTHS.map((row, r) => [x(row), y(d.shares[r][k])]), { ...stroke, "stroke-linejoin": "round" }));
+    const points = ROW_LENGTHS.map((row, r) => [x(row), y(d.shares[r][k])]);
+    const stroke = { stroke: look.series[k], "stroke-width": 2, "stroke-dasharray": DASHES[k] };
+    svg.append(line(points, { ...stroke, "stroke-linejoin": "round" }));
     svg.append(marker(k, here, y(d.here[k]), look.series[k], look.background));
     ends.push({ height: y(d.shares.at(-1)[k]), words: text[`curve.${curve}`], fill: look.series[k] });
   });
@@ -958,23 +979,32 @@ export function render({ model, el }) {
         return made[control.name].node;
       });
   const picture = h("div", { class: "lmc-picture" });
-  const numbers = h("div", { class: "lmc-panel", id: `${id}-numbers`, tabindex: 0, role: "region", "aria-label": text["panel.numbers"], hidden: true });
+  const region = (name, attributes, ...children) =>
+    h(
+      "div",
+      {
+        class: "lmc-panel",
+        id: `${id}-${name}`,
+        role: "region",
+        "aria-label": text[`panel.${name}`],
+        hidden: true,
+        ...attributes,
+      },
+      ...children,
+    );
+  const numbers = region("numbers", { tabindex: 0 });
   const results = h("div", { "aria-live": "polite" });
   const heading = (name) => h("p", { class: "lmc-heading" }, text[`panel.${name}`]);
-  const average = h(
-    "div",
-    { class: "lmc-panel", id: `${id}-average`, role: "region", "aria-label": text["panel.average"], hidden: true },
+  const average = region(
+    "average",
+    {},
     heading("average"),
     h("p", {}, text["average.intro"] ?? ""),
     h("div", { class: "lmc-average" }, ...inputs("average")),
     results,
   );
-  const leaves = h(
-    "div",
-    { class: "lmc-panel", id: `${id}-leaves`, role: "region", "aria-label": text["panel.leaves"], hidden: true },
-    heading("leaves"),
-    h("p", { class: "lmc-prose" }, fill(text.leaves, { documents: DOCUMENTS })),
-  );
+  const prose = h("p", { class: "lmc-prose" }, fill(text.leaves, { documents: DOCUMENTS }));
+  const leaves = region("leaves", {}, heading("leaves"), prose);
   const panels = { numbers, average, leaves };
   const readout = h("p", { class: "lmc-readout" });
   const note = h("p", { class: "lmc-note", "aria-live": "polite" }, text["try.hint"]);
@@ -995,7 +1025,14 @@ export function render({ model, el }) {
     });
   const root = h(
     "div",
-    { class: "lmc", role: "group", "aria-labelledby": `${id}-title`, lang: spec.language, onkeydown: guard, onkeyup: (e) => e.stopPropagation() },
+    {
+      class: "lmc",
+      role: "group",
+      "aria-labelledby": `${id}-title`,
+      lang: spec.language,
+      onkeydown: guard,
+      onkeyup: (event) => event.stopPropagation(),
+    },
     h("p", { class: "lmc-title", id: `${id}-title` }, text.title),
     h("p", { class: "lmc-question" }, text.question),
     h(
@@ -1005,19 +1042,28 @@ export function render({ model, el }) {
       h("div", { class: "lmc-stage" }, picture, ...Object.values(panels)),
     ),
     readout,
-    h("div", { class: "lmc-try" }, h("span", { class: "lmc-try-title" }, text.try), h("div", { class: "lmc-buttons" }, ...experiments), note),
+    h(
+      "div",
+      { class: "lmc-try" },
+      h("span", { class: "lmc-try-title" }, text.try),
+      h("div", { class: "lmc-buttons" }, ...experiments),
+      note,
+    ),
     h(
       "div",
       { class: "lmc-buttons lmc-foot" },
       ...toggles,
-      h("span", { class: "lmc-gap" }),
-      button(text.reset, () => {
-        show("");
-        set(defaults);
-        note.textContent = text["try.hint"];
-      }),
-      button(text.save, save),
-      button(text.copy, copy),
+      h(
+        "div",
+        { class: "lmc-buttons" },
+        button(text.reset, () => {
+          show("");
+          set(defaults);
+          note.textContent = text["try.hint"];
+        }),
+        button(text.save, save),
+        button(text.copy, copy),
+      ),
     ),
     live,
   );
@@ -1025,6 +1071,7 @@ export function render({ model, el }) {
   // ---- behavior
   /** Keys stay in the widget, so that no one-letter command of the notebook hears them; Escape leaves it. */
   function guard(event) {
+    if ((event.ctrlKey || event.metaKey) && event.key === "s") return; // saving the notebook is for Lab
     event.stopPropagation();
     if (event.key !== "Escape") return;
     document.activeElement?.blur();
@@ -1127,10 +1174,11 @@ export function render({ model, el }) {
   }
   picture.addEventListener("pointermove", (event) => {
     const at = pointed(event);
-    readout.textContent =
-      at?.key === undefined
-        ? d.readout
-        : fill(text.hover, { query: d.names[at.query], key: d.names[at.key], code: text[`code.${d.view.codes[at.query][at.key]}`] });
+    if (at?.key === undefined) readout.textContent = d.readout;
+    else {
+      const code = text[`code.${d.view.codes[at.query][at.key]}`];
+      readout.textContent = fill(text.hover, { query: d.names[at.query], key: d.names[at.key], code });
+    }
   });
   picture.addEventListener("pointerleave", () => (readout.textContent = d.readout));
   picture.addEventListener("click", (event) => {
@@ -1159,7 +1207,6 @@ export function render({ model, el }) {
   resized.observe(root);
   const themed = () => {
     dark = themeIsDark();
-    root.classList.toggle("lmc-dark", dark);
     for (const name of ["text", "alarm", "neutral", "grid", "background"]) {
       root.style.setProperty(`--lmc-${name}`, look()[name]);
     }

@@ -128,6 +128,7 @@ class Lab:
         self.page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
         light = str("Light" in name).lower()
         self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def size(self, width: int, height: int = 900) -> None:
         self.page.set_viewport_size({"width": width, "height": height})

@@ -214,6 +214,7 @@ def test_keys_stay_in_the_widget_and_move_its_values(played):
 def test_dragging_ends_on_the_right_picture_without_a_jump(played):
     page, widget = played.page, played.cell(0).locator(".lmc")
     slider = widget.get_by_role("slider", name="Window (tokens)", exact=True)
+    slider.scroll_into_view_if_needed()
     area = slider.bounding_box()
     middle = area["y"] + area["height"] / 2
     page.evaluate(
