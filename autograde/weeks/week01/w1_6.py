@@ -328,7 +328,8 @@ def _(answer: Answer, draw: Draw) -> None:
     rng = draw.rng
     for n, T in ((3, 6), (9, 10), (40, 31)):
         lengths = rng.integers(1, T + 1, size=n).tolist()
-        lengths[0] = lengths[1] = lengths[2] = max(1, T // 3)  # room for more than one in a bin
+        lengths[:3] = [T // 3] * 3  # room for more than one in a bin
+        lengths[3:4] = [T] * (n > 3)
         case = expect.case(draw, documents=n, T=T)
         bins = expect.lists_of_integers(answer(list(lengths), T), what="the result", item="index", case=case)
         _check_cover(bins, lengths, T, case)
