@@ -1,0 +1,1 @@
+"""Experiments that a notebook can run again, with their recorded results."""
