@@ -12,6 +12,7 @@ from autograde.judge.ended import AnswerEnded
 from autograde.judge.recognize import recognize
 from autograde.judge.score_tests import score_test
 from autograde.judge.seeds import property_seed
+from autograde.judge.threads import one_thread
 from autograde.judge.verdict import FAULTS, PropertyResult, Verdict, versions
 from autograde.worker.calls import MISSING
 
@@ -36,7 +37,8 @@ def score(exercise: HiddenExercise, answer: BaseAnswer, seed: int) -> Verdict:
         versions=versions(),
     )
     try:
-        decided = _decide(exercise, answer, seed, base)
+        with one_thread():
+            decided = _decide(exercise, answer, seed, base)
     except AnswerEnded as end:
         decided = replace(base, state=end.state, message=end.message, points=0.0)
     except Exception as error:

@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from autograde.exercise import HiddenExercise, Solution
@@ -25,7 +25,10 @@ RIGHT, WRONG = "right", "wrong"
 
 @dataclass(frozen=True)
 class Row:
-    """One solution: the points under each seed, and what failed under all (`kills`) or some (`flickers`)."""
+    """One solution: the points under each seed, and what failed under all (`kills`) or some (`flickers`).
+
+    `properties` are those that the judge decided, with their points.
+    """
 
     kind: str  # reference, variant, mutant or stub
     name: str
@@ -33,6 +36,7 @@ class Row:
     points: tuple[float | None, ...]
     kills: tuple[str, ...]
     flickers: tuple[str, ...]
+    properties: dict[str, float]
     remark: str = ""
 
     def fault(self, full: float) -> str:
@@ -71,10 +75,8 @@ class Matrix:
         return [name for name, points in self.properties.items() if points and name not in used]
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [
-            {**{k: v for k, v in vars(row).items()}, "fault": row.fault(self.points)} for row in self.rows
-        ]
-        return {**vars(self), "rows": rows, "faults": self.faults, "idle": self.idle}
+        rows = [{**asdict(row), "fault": row.fault(self.points)} for row in self.rows]
+        return {**asdict(self), "rows": rows, "faults": self.faults, "idle": self.idle}
 
 
 def solutions_of(exercise: HiddenExercise) -> list[tuple[str, str, Solution]]:
@@ -109,14 +111,14 @@ def row(
         tuple(verdict.points for verdict in verdicts),
         tuple(name for name in ordered if name in always),
         tuple(name for name in ordered if name not in always),
+        {result.name: result.points for verdict in verdicts for result in verdict.properties},
         remark,
     )
 
 
 def matrix(exercise: HiddenExercise, rows: list[Row]) -> Matrix:
     """The rows of an exercise as a matrix, the columns in the order of the hidden tests."""
-    reference = _score(exercise, exercise.reference, SEEDS[0], CPU_SECONDS)
-    columns = {result.name: result.points for result in reference.properties}
+    columns = max((row.properties for row in rows), key=len)
     return Matrix(exercise.id, exercise.spec.title, float(exercise.spec.points), columns, tuple(rows))
 
 

@@ -12,7 +12,7 @@ def render(matrix: Matrix) -> str:
     """Columns are numbered in the order of the hidden tests and explained above the table."""
     numbers = {name: number for number, name in enumerate(matrix.properties, start=1)}
     lines = [f"{matrix.exercise} {matrix.title}, {matrix.points:g} points"]
-    lines += [f"  {number:>2}  {name} ({matrix.properties[name]:g})" for name, number in numbers.items()]
+    lines += [f"  {number:>2}  {name} ({matrix.properties[name]:.3g})" for name, number in numbers.items()]
     width = max(len(row.name) for row in matrix.rows)
     head = " ".join(f"{number:>2}" for number in numbers.values())
     lines.append(f"  {'':9}  {'':{width}}  {head}  points")
