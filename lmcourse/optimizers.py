@@ -63,4 +63,5 @@ def adamw(
         betas: memory of the two moments.
         eps: added to the root of the second moment.
     """
-    return torch.optim.AdamW(parameter_groups(model, weight_decay), lr=lr, betas=betas, eps=eps)
+    groups = [group for group in parameter_groups(model, weight_decay) if group["params"]]
+    return torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps)

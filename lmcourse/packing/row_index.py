@@ -36,7 +36,7 @@ def document_rows(tokens: np.ndarray, eos: int, T: int) -> Tensor:
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         for place in range(start, end - 1, T)  # a piece of one token predicts nothing
     ]
-    # A piece without eos at its end fills its row alone: the next document would be taken for its continuation.
+    # A piece without eos at its end fills its row alone: what came next would be taken for its continuation.
     room = [end - start if tokens[end - 1] == eos else T + 1 for start, end in pieces]
     bins = ffd_pack(room, T + 1)
     rows = np.full((len(bins), T + 1), PADDING, dtype=np.int64)

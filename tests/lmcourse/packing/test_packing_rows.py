@@ -42,5 +42,5 @@ def test_remainder_is_dropped_and_a_short_stream_gives_no_row():
     assert pack([[1, 2, 3]], 4, EOS)[0].shape == (0, 5)
     assert pack([], 4, EOS)[1].shape == (0, 5)
     assert pack([[1, 2, 3, 4]], 4, EOS)[0].tolist() == [[1, 2, 3, 4, EOS]]
-    with pytest.raises(CourseError, match="T: .* got 0"):
+    with pytest.raises(CourseError, match=r"T: .* got 0"):
         pack([[1]], 0, EOS)
