@@ -80,6 +80,7 @@ def test_an_unclosed_solution_region_is_reported_in_one_line(week, cells_of, tex
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's own use of its database library
 def test_marks_for_other_cells_stop_a_new_release_and_stay(week, master, cells_of, text, root):
     release(week, master, root)
     with Gradebook(f"sqlite:///{root.gradebook}") as gradebook:
