@@ -24,8 +24,9 @@ from autograde.project import PROJECT
 from lmcourse import exercises as registry
 
 # What decides every verdict, besides the hidden side of the exercise itself.
-JUDGING = ("autograde/judge", "autograde/worker", "autograde/intake", "lmcourse")
+JUDGING = ("autograde/judge", "autograde/worker", "autograde/intake", "lmcourse", "data/runs")
 ALONE = ("autograde/exercise.py", "autograde/expect.py")
+SUFFIXES = (".py", ".json", ".jsonl")
 
 
 def verdict_keys(
@@ -46,7 +47,7 @@ def verdict_keys(
 @cache
 def source_hash(path: Path) -> str:
     """A hash of a file, or of the sources and tables in a folder."""
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in (".py", ".json"))
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES)
     parts = [str(f.relative_to(path.parent)) + "\0" + _hash(f.read_bytes().decode("latin-1")) for f in files]
     return _hash(*parts)
 
