@@ -27,7 +27,7 @@ FILES = ("model.pt", "optimizer.pt", "state.pt")
 MANIFEST = "manifest.json"
 LATEST = "latest"
 VERSION = 1
-_DAMAGE = (OSError, EOFError, ValueError, KeyError, TypeError, RuntimeError, pickle.UnpicklingError)
+_DAMAGE = (OSError, EOFError, ValueError, KeyError, TypeError)
 
 
 def save_checkpoint(run: Path, step: int, contents: dict[str, dict[str, Any]]) -> Path:
@@ -133,7 +133,10 @@ def _read(checkpoint: Path) -> dict[str, dict[str, Any]]:
             raise ValueError(f"{name} has {len(content):,} bytes instead of {expected['bytes']:,}")
         if hashlib.sha256(content).hexdigest() != expected["sha256"]:
             raise ValueError(f"{name} differs from its hash in {MANIFEST}")
-        contents[name] = torch.load(io.BytesIO(content), weights_only=True)
+        try:
+            contents[name] = torch.load(io.BytesIO(content), weights_only=True)
+        except (RuntimeError, pickle.UnpicklingError):  # messages of many lines
+            raise ValueError(f"{name} holds more than tensors and plain containers") from None
     return contents
 
 

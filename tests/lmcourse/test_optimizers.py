@@ -42,7 +42,7 @@ def test_a_parameter_in_no_group_or_in_two_is_named():
 
 @pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
 def test_bias_correction_makes_first_step_full_size(scale):
-    """The first step of Adam is lr * sign(gradient) at any size; without the correction it is (1-b1)/sqrt(1-b2)."""
+    """lr * sign(gradient) at any size; without the correction (1-b1)/sqrt(1-b2) times that."""
     generator = torch.Generator().manual_seed(0)
     model = nn.Linear(5, 4)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from lmcourse.schedules import warmup_cosine
@@ -15,7 +17,7 @@ def test_checkpoints_of_the_curve():
 
 def test_it_never_rises_after_the_warmup_and_stays_at_the_floor():
     rates = [warmup_cosine(s, **SHAPE) for s in range(10, 300)]
-    assert all(a >= b for a, b in zip(rates, rates[1:], strict=False))
+    assert all(a >= b for a, b in pairwise(rates))
     assert set(rates[90:]) == {3e-4}
 
 
