@@ -65,7 +65,7 @@ def test_a_full_disk_at_any_moment_leaves_the_old_checkpoint(tmp_path, monkeypat
 
     monkeypatch.setattr(checkpoint, "write_file", failing_write)
     monkeypatch.setattr(os, "replace", failing_replace)
-    with pytest.raises(CourseError, match="No space left on device.*earlier ones are untouched") as caught:
+    with pytest.raises(CourseError, match=r"No space left on device.*earlier ones are untouched") as caught:
         save_checkpoint(tmp_path, 10, contents(10))
     monkeypatch.undo()
     assert "\n" not in str(caught.value)

@@ -2,6 +2,7 @@ import io
 import subprocess
 import sys
 from dataclasses import asdict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_the_learning_rate_does_not_jump_at_the_resume(stopped_run, quiet):  # c
     resume_run(stopped_run, stream=quiet)
     rates = [record.learning_rate for record in read_log(stopped_run)]
     assert len(rates) == 20 and rates[2] == pytest.approx(3e-3)
-    assert all(a > b for a, b in zip(rates[3:], rates[4:], strict=False))
+    assert all(a > b for a, b in pairwise(rates[3:]))
 
 
 def test_tokens_seen_is_the_sum_of_what_counted(stopped_run, quiet):  # catalogue L17
@@ -102,7 +103,7 @@ def test_tokens_seen_is_the_sum_of_what_counted(stopped_run, quiet):  # catalogu
 
 
 def test_log_lines_after_the_checkpoint_are_written_anew(stopped_run, quiet):
-    """A process that was killed at step 12 has logged steps that its last checkpoint, of step 10, does not know."""
+    """A process killed at step 12 has logged steps that its last checkpoint, of step 10, does not know."""
     log = stopped_run / "log.jsonl"
     lines = log.read_text().splitlines()
     later = lines[-1].replace('"step": 10', '"step": 11')

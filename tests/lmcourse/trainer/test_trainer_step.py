@@ -42,7 +42,7 @@ def gradients(model: Transformer, micro_batches: list[Batch]) -> tuple[list[torc
 
 @pytest.mark.parametrize("parts", [2, 3, 6])
 def test_accumulation_is_equivalent_to_one_batch(parts):
-    """Catalogue L1, in float64: same gradient for unequal counts, one micro-batch without any token included."""
+    """Catalogue L1, in float64: same gradient for unequal counts, one of them zero."""
     model = tiny().double()
     batch = uneven_batch()
     whole, loss = gradients(model, [batch])
