@@ -854,12 +854,14 @@ print(f"nats per counted prediction: floor {floor:.3f}, unigram entropy {unigram
 # %% role="show"
 from lmcourse.experiments.leak import leak_experiment, load_recorded_leak
 
-recorded = {run: load_recorded_leak(run=run).gaps for run in (12, 1)}
+recorded = {run: load_recorded_leak(run=run) for run in (12, 1)}
+gaps = {run: result.gaps for run, result in recorded.items()}
+bands = {run: result.bands for run, result in recorded.items()}
 caption = (
-    "Recorded runs; 0 is the exact floor for a document that is read by itself. On this scale, "
-    f"the unigram entropy stands at {unigram - floor:+.2f} and ln V at {uniform - floor:+.2f}."
+    f"Mean of {recorded[12].seeds} recorded runs, lines from the smallest to the largest; 0 is the exact floor of a "
+    f"document by itself. The unigram entropy stands at {unigram - floor:+.2f}, ln V at {uniform - floor:+.2f}."
 )
-show_figure(*pictures.leak_figure(recorded), caption)
+show_figure(*pictures.leak_figure(gaps, bands), caption)
 
 # %% [markdown]
 # Read the left half. Without the mask, validation *in order* lies below the floor. Nothing can beat the floor by

@@ -152,12 +152,16 @@ def bins_figure(
     return figure, "Bins drawn as bars, padding hatched. " + ". ".join(told) + "."
 
 
-def leak_figure(gaps: Mapping[int, Mapping[str, float]]) -> tuple[Figure, str]:
+def leak_figure(
+    gaps: Mapping[int, Mapping[str, float]],
+    bands: Mapping[int, Mapping[str, tuple[float, float]]] | None = None,
+) -> tuple[Figure, str]:
     """Validation loss above or below the exact floor, with and without the mask, for two orders of documents.
 
     Args:
         gaps: for each `run` (neighbors that share a regime), the four gaps in nats per token under the keys
             `in_order_masked`, `in_order_unmasked`, `shuffled_masked` and `shuffled_unmasked`.
+        bands: smallest and largest gap over several seeds under the same keys, drawn as whiskers.
     """
     with course_style() as palette:
         figure = Figure(figsize=(6.8, 3.6))
@@ -171,9 +175,13 @@ def leak_figure(gaps: Mapping[int, Mapping[str, float]]) -> tuple[Figure, str]:
                     x = group + (side - 0.5) * 0.42
                     bar = {"color": color, "hatch": hatch, "edgecolor": palette.background, "width": 0.38}
                     panel.bar(x, value, label=LEGEND[name] if group == 0 else None, **bar)
+                    low, high = bands[run][f"{order}_{name}"] if bands else (value, value)
+                    if bands:
+                        panel.vlines(x, low, high, color=palette.text, linewidth=1.2)
+                    tip = high if value >= 0 else low
                     place = {"xytext": (0, 3 if value >= 0 else -3), "textcoords": "offset points"}
                     where = {"ha": "center", "va": "bottom" if value >= 0 else "top", "fontsize": 8.5}
-                    panel.annotate(f"{value:+.3f}", (x, value), **place, **where)
+                    panel.annotate(f"{value:+.3f}", (x, tip), **place, **where)
             reference_line(panel, 0.0, "floor")
             panel.set_xticks([0, 1], ["in order", "shuffled"])
             panel.set_xlim(-0.55, 1.75)

@@ -174,7 +174,7 @@ GAPS = dict(in_order_masked=0.09, in_order_unmasked=-0.14, shuffled_masked=0.09,
 @pytest.fixture
 def recorded(monkeypatch) -> None:
     result = SimpleNamespace(gaps=dict(GAPS))
-    monkeypatch.setattr("lmcourse.experiments.leak.load_recorded_leak", lambda run=12: result, raising=False)
+    monkeypatch.setattr("lmcourse.checks.week01.load_recorded_leak", lambda run=12: result)
 
 
 @pytest.mark.parametrize("moved", [0.0, 0.05, -0.05])
