@@ -65,7 +65,7 @@ def test_the_committed_class_is_what_the_script_makes(tmp_path):
         for p in (sample_class.FOLDER / "W1").rglob("*")
         if p.is_file()
     }
-    assert made == committed
+    assert made == committed, "run `python -m autograde.grading.sample_class` after `autograde build`"
 
 
 @pytest.mark.slow
