@@ -1,11 +1,15 @@
 """Week 1's own machinery: random properties that never refuse a right answer, models that leak or do not."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from autograde.exercise import Draw
 from autograde.judge.local import LocalAnswer
+from autograde.judge.score import score
 from autograde.weeks import hidden
 from autograde.weeks.chance import looks_uniform, pair_counts
 from autograde.weeks.week01 import leak_models
@@ -13,6 +17,7 @@ from autograde.weeks.week01.documents import rows_of_ids
 from lmcourse.packing import pack
 
 W17 = hidden("W1.7")
+RECORD = Path(__file__).parents[3] / "data" / "runs" / "leak.json"
 
 
 def test_uniform_counts_pass_and_biased_ones_do_not():
@@ -125,6 +130,17 @@ def test_weights_are_the_same_at_every_start_and_for_both_precisions():
     single, double = leak_models._weights(torch.float32), leak_models._weights(torch.float64)
     for name, value in single.items():
         assert torch.equal(value, double[name].float())
+
+
+@pytest.mark.parametrize(("run", "points"), [(12, 6.0), (1, 2.0)])
+def test_every_recorded_run_is_right_for_its_corpus_only(run, points):
+    exercise = hidden("W1.8")
+    results = [r for r in json.loads(RECORD.read_text("utf-8"))["results"] if r["run"] == run]
+    assert len(results) >= 5
+    for result in results:
+        names = {"leak": result["gaps"], "revealing_order": "shuffled"}
+        verdict = score(exercise, LocalAnswer(exercise, names), result["seed"])
+        assert verdict.points == points, verdict.message
 
 
 def _model(name: str):
