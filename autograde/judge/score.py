@@ -74,7 +74,7 @@ def _decide(exercise: HiddenExercise, answer: BaseAnswer, seed: int, base: Verdi
         except StudentError as error:
             errors += 1
             text = error.message if error.kind == MISSING else str(error)
-            results.append(PropertyResult(prop.name, prop.points, False, text, f"seed {seed}"))
+            results.append(PropertyResult(prop.name, prop.points, False, text))
         except AnswerEnded as end:
             return _ended(exercise, results, prop, end, base)
         recorded[prop.name] = answer.calls
