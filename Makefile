@@ -24,7 +24,7 @@ setup: $(STAMP)  ## make the virtual environment and install the pinned packages
 demo: setup  ## the whole way in three minutes: train, build the notebooks, grade a sample class
 	$(BIN)/lmcourse train --corpus stories --out runs/demo --overwrite
 	$(BIN)/autograde build
-	$(BIN)/autograde grade W1 --submissions data/sample_class/W1 --jobs $(JOBS)
+	$(BIN)/autograde grade W1 --submissions data/sample_class/W1 --jobs $(JOBS) --time-limit 10
 
 test: setup  ## the test suite
 	$(BIN)/python -m pytest -m "not browser"
