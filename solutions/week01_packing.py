@@ -414,7 +414,7 @@ predict("W1.3", "docs = [[], [], [7]], T = 1, eos = 0: what are the rows of toke
 # and read which ones it sees. Then set the layout to *pack*, without the mask, and look for the crossed cells.
 
 # %% role="show"
-lmcourse.widgets.packing(eos=True)
+lmcourse.widgets.packing(eos=True, window=33)
 
 # %% [markdown]
 # ### What `eos` does not do
