@@ -106,7 +106,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _train(corpus: RegimeDocs, rows: Tensor, steps: int, seed: int, masked: bool) -> Transformer:
-    shape = TransformerConfig(corpus.vocab_size + 1, context=T, layers=2, heads=2, width=32, mlp="relu2")
+    shape = TransformerConfig(corpus.vocab_size + 1, context=T, layers=2, heads=2, width=32)
     model = Transformer(shape, seed)
     optimizer = adamw(model, LEARNING_RATE)
     order = torch.randperm(len(rows), generator=generator_for(seed))
