@@ -70,7 +70,8 @@ def write_record(results: list[LeakResult], settings: dict[str, object], path: P
         "made by": "python -m lmcourse.experiments.leak --record",
         "unit": "nats per counted target, above (+) or below (-) the exact floor",
         **settings,
-        "results": [asdict(result) for result in results],
+        # without the time they took, which says more about the machine's other work than about the experiment
+        "results": [{k: v for k, v in asdict(result).items() if k != "seconds"} for result in results],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
