@@ -18,7 +18,7 @@ from lmcourse import exercises as registry
 
 
 class Wrong(Exception):
-    """A property does not hold. `message` is for the student; `case` is the smallest failing case, in words."""
+    """A property does not hold: `message` for the student, `case` the smallest failing case in words."""
 
     def __init__(self, message: str, case: str = "") -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class StudentError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a student's test said about one implementation: `accepted`, `rejected` (AssertionError) or `error`."""
+    """What a student's test said of one implementation: `accepted`, `rejected` (AssertionError), `error`."""
 
     state: str
     message: str = ""
@@ -56,7 +56,7 @@ class Answer(Protocol):
         """A variable that the student set."""
 
     def test(self, implementation: Callable) -> Outcome:
-        """Run the student's test (the main name) on an implementation, which itself runs on the judge's side."""
+        """Run the student's test (the main name) on an implementation, which runs on the judge's side."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Property:
 @dataclass(frozen=True)
 class Solution:
     """A right (variant) or wrong (mutant) answer. `note` is the misconception in words for a mutant, and what
-    is unusual but correct for a variant. `names` maps each name the exercise asks for to a function or value."""
+    is unusual but correct for a variant. `names` maps each name that is asked for to a function or value."""
 
     name: str
     note: str
@@ -94,7 +94,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class PublicCase:
-    """A row of the public check: inputs in the open, expected value computed by the build from the reference."""
+    """A row of the public check: open inputs; the build computes the expected value from the reference."""
 
     title: str
     checks: str
@@ -147,7 +147,7 @@ class HiddenExercise:
         return self._collect(self.mutants, name, note, names)
 
     def accepts(self, name: str, note: str = "") -> Callable:
-        """Decorate an implementation that a student's test must accept; `note`: which assumption is too strict."""
+        """Decorate an implementation that a test must accept; `note`: which assumption is too strict."""
         return self._collect(self.accept, name, note, {}, bare=True)
 
     def rejects(self, name: str, note: str) -> Callable:

@@ -1,4 +1,4 @@
-"""The registry of weeks and exercises: ids, titles, kinds, points and minutes, written here and nowhere else."""
+"""The registry of weeks and exercises: ids, titles, kinds, points, minutes, written here and nowhere else."""
 
 from __future__ import annotations
 
@@ -124,4 +124,6 @@ def exercise(exercise_id: str) -> Exercise:
     if wanted in known:
         return known[wanted]
     near = get_close_matches(wanted, known, n=1) or [next(iter(known))]
-    raise CourseError(f"there is no exercise {exercise_id!r}; did you mean {near[0]!r}? The ids look like 'W1.4'")
+    raise CourseError(
+        f"there is no exercise {exercise_id!r}; did you mean {near[0]!r}? The ids look like 'W1.4'"
+    )
