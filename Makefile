@@ -8,7 +8,7 @@ JOBS ?= 2
 SUBMISSIONS ?= data/sample_class/W1
 WEEK ?= W1
 
-.PHONY: help setup demo test browser-test lab build sync-check execute matrix grade bench lint lock clean
+.PHONY: help setup demo test browser-test pictures lab build sync-check execute matrix grade bench lint lock clean
 
 help:  ## say what each target does
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,6 +31,11 @@ test: setup  ## the test suite
 
 browser-test: setup  ## the fast tests in a real browser (needs chromium)
 	$(BIN)/python -m pytest -m browser
+
+pictures: browser-test  ## take the pictures of the README again
+	mkdir -p docs/images
+	cp build/screenshots/widget-0-1280.png docs/images/packing-viewer.png
+	cp build/screenshots/w1-4-wrong.png docs/images/check.png
 
 lab: setup  ## JupyterLab at week 0
 	$(BIN)/jupyter lab notebooks/week00_start.ipynb
