@@ -35,6 +35,7 @@ _MODEL = (
     ("heads", "attention heads in a block; must divide the width"),
     ("width", "size of the residual stream"),
     ("mlp", "feed-forward part: relu2 or swiglu"),
+    ("positions", "rotary (distances), learned (places in the document), or both"),
     ("tied", "one matrix for embedding and head"),
     ("qk-norm", "normalise queries and keys"),
     ("dropout", "share of activations dropped while training"),
@@ -66,6 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_group = parser.add_argument_group("run")
     run_group.add_argument(
         "--out", metavar="DIR", help="folder of the run (default: runs/CORPUS, or with a number)"
+    )
+    run_group.add_argument(
+        "--overwrite", action="store_true", help="remove the run in --out that is there already"
     )
     run_group.add_argument("--resume", metavar="RUN", help="continue this run, with its own settings")
     run_group.add_argument(
@@ -113,26 +117,35 @@ def run(args: argparse.Namespace) -> int:
     import torch
 
     from lmcourse.trainer.loop import resume_run, start_run
-    from lmcourse.trainer.run_folder import free_name
+    from lmcourse.trainer.run_folder import free_name, remove_run
 
     if threads:
         torch.set_num_threads(threads)
     if args.resume is not None:
-        if settings or args.out is not None:
-            given = ", ".join(
-                f"--{name.replace('_', '-')}" for name in [*settings, *(["out"] if args.out else [])]
-            )
-            raise CourseError(f"--resume: a run keeps its own settings, so leave out {given}")
+        _refuse_settings(args, settings)
         result = resume_run(find_run(args.resume), stop_at)
     else:
         config = _config(settings)
         folder = Path(args.out) if args.out else free_name(Path("runs"), config.corpus)
+        if args.overwrite:
+            remove_run(folder)
         print(f"{folder}: {_headline(config)}", flush=True)
         result = start_run(config, folder, stop_at)
     print("\n".join(_report(result)))
     if result.state.step == result.config.steps or result.state.step == stop_at:
         return 0
     return 130
+
+
+def _refuse_settings(args: argparse.Namespace, settings: dict[str, Any]) -> None:
+    given = [
+        *settings,
+        *(["out"] if args.out is not None else []),
+        *(["overwrite"] if args.overwrite else []),
+    ]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise CourseError(f"--resume: a run keeps its own settings, so leave out {options}")
 
 
 def find_run(name: str) -> Path:

@@ -41,13 +41,14 @@ class Attention(nn.Module):
         self.query_norm = nn.RMSNorm(config.head_width) if config.qk_norm else nn.Identity()
         self.key_norm = nn.RMSNorm(config.head_width) if config.qk_norm else nn.Identity()
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> Tensor:
-        """x: (B, T, width) -> (B, T, width)"""
+    def forward(self, x: Tensor, angles: Tensor | None, mask: Tensor | None) -> Tensor:
+        """x: (B, T, width) -> (B, T, width); `angles` as in `rotate`, None without rotary positions."""
         B, T, width = x.shape
         q = self.query(x).view(B, T, self.heads, -1).transpose(1, 2)  # (B, H, T, D)
         k = self.key(x).view(B, T, self.heads, -1).transpose(1, 2)
         v = self.value(x).view(B, T, self.heads, -1).transpose(1, 2)
-        q = rotate(self.query_norm(q), cos, sin)
-        k = rotate(self.key_norm(k), cos, sin)
+        q, k = self.query_norm(q), self.key_norm(k)
+        if angles is not None:
+            q, k = rotate(q, angles), rotate(k, angles)
         mixed = attend(q, k, v, mask, self.dropout if self.training else 0.0)  # (B, H, T, D)
         return self.residual(mixed.transpose(1, 2).reshape(B, T, width))

@@ -45,7 +45,7 @@ class Block(nn.Module):
         self.mlp = SwiGLU(config.width) if config.mlp == "swiglu" else ReLU2(config.width)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, angles: Tensor | None, mask: Tensor | None) -> Tensor:
         """x: (B, T, width) -> (B, T, width)"""
-        x = x + self.dropout(self.attention(self.attention_norm(x), cos, sin, mask))
+        x = x + self.dropout(self.attention(self.attention_norm(x), angles, mask))
         return x + self.dropout(self.mlp(self.mlp_norm(x)))

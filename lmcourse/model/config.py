@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lmcourse.errors import CourseError
 
 MLP_KINDS = ("swiglu", "relu2")
+POSITION_KINDS = ("rotary", "learned", "both")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class TransformerConfig:
     qk_norm: bool = True
     tied: bool = False  # one matrix for the embedding and the head
     dropout: float = 0.0
+    positions: str = "rotary"  # angles in every layer; "learned" vectors added to the embedding; or "both"
     rope_base: float = 10_000.0
 
     def __post_init__(self) -> None:
@@ -35,7 +37,11 @@ class TransformerConfig:
                 raise CourseError(f"{name}: expected a whole number of at least 1, got {value!r}")
         if self.width % self.heads:
             raise CourseError(f"width: {self.width} cannot be divided among {self.heads} heads")
-        if self.head_width % 2:
+        if self.positions not in POSITION_KINDS:
+            raise CourseError(
+                f"positions: expected one of {', '.join(POSITION_KINDS)}, got {self.positions!r}"
+            )
+        if self.positions != "learned" and self.head_width % 2:
             raise CourseError(
                 f"width: {self.width} over {self.heads} heads leaves {self.head_width} a head, but rotary "
                 "positions turn pairs, so this must be even"

@@ -20,12 +20,13 @@ def rope_table(positions: int, head_width: int, base: float) -> Tensor:
     return torch.stack((angle.cos(), angle.sin())).float()
 
 
-def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate(x: Tensor, angles: Tensor) -> Tensor:
     """Turn the pairs (x[i], x[i + D/2]) of each head; the result has the type of `x`.
 
     Args:
         x: (B, H, T, D) queries or keys.
-        cos, sin: (T, D/2), or (B, 1, T, D/2) where positions differ by row; float32.
+        angles: cosines and sines, (2, T, D/2), or (2, B, 1, T, D/2) where positions differ by row; float32.
     """
+    cos, sin = angles
     first, second = x.chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)

@@ -36,8 +36,9 @@ class Transformer(nn.Module):
         self.head = linear(config.width, config.vocab_size)
         if config.tied:
             self.head.weight = self.embedding.weight  # before the weights are drawn: they are one matrix
+        self.position = embedding(config.context, config.width) if config.positions != "rotary" else None
         table = rope_table(config.context, config.head_width, config.rope_base)
-        self.register_buffer("rope", table, persistent=False)
+        self.register_buffer("rope", table if config.positions != "learned" else None, persistent=False)
         self.reset_parameters(seed)
 
     def reset_parameters(self, seed: int) -> None:
@@ -79,11 +80,14 @@ class Transformer(nn.Module):
         T = tokens.shape[1]
         if self.config.context < T:
             raise CourseError(f"tokens: {T} a row, but the model's context is {self.config.context} tokens")
-        if positions is None:
-            cos, sin = self.rope[:, :T]  # (T, D/2) each
-        else:
-            cos, sin = self.rope[:, positions].unsqueeze(2)  # (B, 1, T, D/2) each
-        x = self.dropout(self.embedding(tokens))  # (B, T, width)
+        x = self.embedding(tokens)  # (B, T, width)
+        if self.position is not None:
+            x = x + (self.position.weight[:T] if positions is None else self.position(positions))
+        angles = None
+        if self.rope is not None:
+            # (2, T, D/2), or (2, B, 1, T, D/2)
+            angles = self.rope[:, :T] if positions is None else self.rope[:, positions].unsqueeze(2)
+        x = self.dropout(x)
         for block in self.blocks:
-            x = block(x, cos, sin, mask)
+            x = block(x, angles, mask)
         return self.head(self.final_norm(x))  # (B, T, V)

@@ -40,6 +40,7 @@ class TrainConfig:
     heads: int = 4
     width: int = 128
     mlp: str = "relu2"
+    positions: str = "rotary"
     tied: bool = False
     qk_norm: bool = True
     dropout: float = 0.0
@@ -93,6 +94,7 @@ class TrainConfig:
             heads=self.heads,
             width=self.width,
             mlp=self.mlp,
+            positions=self.positions,
             qk_norm=self.qk_norm,
             tied=self.tied,
             dropout=self.dropout,

@@ -154,7 +154,7 @@ def _train(
         state.model.train()
         while state.step < last and not interruption.requested:
             began = time.perf_counter()
-            lr = _learning_rate(config, state.step)
+            lr = learning_rate(config, state.step)
             micro_batches = list(batch_at(state.step).split(config.micro_batches))
             result = training_step(state.model, state.optimizer, micro_batches, lr, config.clip)
             elapsed = time.perf_counter() - began
@@ -185,7 +185,8 @@ def _train(
     return RunResult(folder, state, config, data, measured, floor, tokens, seconds)
 
 
-def _learning_rate(config: TrainConfig, step: int) -> float:
+def learning_rate(config: TrainConfig, step: int) -> float:
+    """The rate of a step, from 0: a pure function, so that a resumed run has nothing to restore."""
     return warmup_cosine(
         step, peak=config.lr, floor=config.lr * config.lr_floor, warmup=config.warmup, total=config.steps
     )

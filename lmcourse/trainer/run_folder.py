@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from lmcourse.errors import CourseError
@@ -30,6 +31,22 @@ def create_run(folder: Path, config: TrainConfig) -> Path:
     except OSError as error:
         raise CourseError(f"{folder}: cannot make the run's folder ({error.strerror or error})") from None
     return folder
+
+
+def remove_run(folder: Path) -> None:
+    """Remove a run, if one is there.
+
+    Raises:
+        CourseError: the folder holds something that is no run, or cannot be removed.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not (folder / CONFIG).is_file():
+        raise CourseError(f"{folder}: is not the folder of a run (no {CONFIG} in it), so it is not removed")
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise CourseError(f"{folder}: cannot be removed ({error.strerror or error})") from None
 
 
 def open_run(folder: Path) -> TrainConfig:

@@ -44,6 +44,17 @@ def test_a_run_ends_with_its_loss_beside_the_floor_and_a_sample(capsys):
     assert Path("runs/regimes-2").is_dir()
 
 
+def test_overwrite_removes_a_run_and_nothing_else(capsys):
+    assert main(["train", *TINY, "--steps", "2", "--out", "run"]) == 0
+    assert main(["train", *TINY, "--steps", "3", "--out", "run", "--overwrite"]) == 0
+    assert Path("run/log.jsonl").read_text().count("\n") == 3
+    Path("precious").mkdir()
+    Path("precious/thesis.txt").write_text("x")
+    assert main(["train", *TINY, "--steps", "2", "--out", "precious", "--overwrite"]) == 2
+    assert "not the folder of a run" in capsys.readouterr().err
+    assert Path("precious/thesis.txt").exists()
+
+
 def test_stop_resume_and_sample(capsys):
     assert main(["train", *TINY, "--steps", "12", "--stop-at", "5", "--out", "here"]) == 0
     assert "lmcourse train --resume here" in capsys.readouterr().out

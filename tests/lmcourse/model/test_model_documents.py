@@ -16,9 +16,10 @@ LENGTHS = {
 }
 
 
-@pytest.fixture(scope="module")
-def model() -> Transformer:
-    return Transformer(TransformerConfig(V, context=64, layers=3, heads=2, width=32), seed=5).eval()
+@pytest.fixture(scope="module", params=["rotary", "both"])
+def model(request) -> Transformer:
+    config = TransformerConfig(V, context=64, layers=3, heads=2, width=32, positions=request.param)
+    return Transformer(config, seed=5).eval()
 
 
 def row_of(lengths, T: int = 34) -> torch.Tensor:
@@ -88,6 +89,14 @@ def test_positions_alone_do_not_isolate(model):
     before = model(batch.inputs, batch.positions)[0, 10:]
     after = model(changed, batch.positions)[0, 10:]
     assert (after - before).abs().max() > 1e-4
+
+
+def test_positions_that_do_not_start_again_show_only_where_they_are_learned(model):
+    """With the right mask, rotary positions give the same logits with and without the restart."""
+    batch = document_batch(row_of((9, 11, 7)), EOS)
+    with torch.no_grad():
+        moved = (model(batch.inputs, None, batch.mask) - logits_of(model, batch)).abs().max()
+    assert (moved <= 1e-5) == (model.config.positions == "rotary")
 
 
 def test_the_mask_of_one_batch_does_not_serve_the_next(model):

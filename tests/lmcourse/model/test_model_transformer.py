@@ -111,6 +111,15 @@ def test_saved_weights_load_by_name():  # catalogue S13: no prefixes to strip
     assert torch.equal(model(tokens), other(tokens))
 
 
+@pytest.mark.parametrize("positions", ["rotary", "learned", "both"])
+def test_only_learned_positions_can_count(positions):
+    """Rotary angles tell distances: with no mark at its start, a text of equal tokens looks alike everywhere."""
+    model = Transformer(TransformerConfig(50, positions=positions, **SMALL)).eval()
+    logits = model(torch.full((1, 20), 7)).detach()[0]
+    alike = torch.allclose(logits, logits[:1].expand_as(logits), atol=1e-5)
+    assert alike == (positions == "rotary")
+
+
 def test_a_sequence_longer_than_the_context_is_named():
     with pytest.raises(CourseError, match="25 a row, but the model's context is 24"):
         Transformer(TransformerConfig(50, **SMALL))(random_tokens(50, 1, 25))
@@ -124,6 +133,7 @@ def test_a_sequence_longer_than_the_context_is_named():
         ({"heads": 0}, "heads"),
         ({"layers": 1.5}, "layers"),
         ({"mlp": "gelu"}, "'gelu'"),
+        ({"positions": "sine"}, "'sine'"),
         ({"dropout": 1.0}, "dropout"),
     ],
 )
