@@ -101,14 +101,14 @@ def corpora():
 
 
 def ratio(nats: np.ndarray, tokens: np.ndarray) -> tuple[float, float]:
-    """Mean nats per token over independent pieces, and its standard error (delta method for a ratio of sums)."""
+    """Mean nats per token over independent pieces, and its standard error by the delta method."""
     mean = nats.sum() / tokens.sum()
     residual = nats - mean * tokens
     return float(mean), float(residual.std(ddof=1) * math.sqrt(len(nats)) / tokens.sum())
 
 
 def model_table() -> str:
-    """A small model trained to rest on MarkovCorpus(V=16), with its mask whole and broken, against the floor."""
+    """A small model trained to rest on MarkovCorpus(V=16), its mask whole and broken, against the floor."""
     lines = [
         "## A small model on MarkovCorpus(V=16), trained to rest",
         "",

@@ -113,7 +113,7 @@ def test_saved_weights_load_by_name():  # catalogue S13: no prefixes to strip
 
 @pytest.mark.parametrize("positions", ["rotary", "learned", "both"])
 def test_only_learned_positions_can_count(positions):
-    """Rotary angles tell distances: with no mark at its start, a text of equal tokens looks alike everywhere."""
+    """Rotary angles tell distances: without a mark at its start, a text of equal tokens looks alike."""
     model = Transformer(TransformerConfig(50, positions=positions, **SMALL)).eval()
     logits = model(torch.full((1, 20), 7)).detach()[0]
     alike = torch.allclose(logits, logits[:1].expand_as(logits), atol=1e-5)
