@@ -49,7 +49,11 @@ def grade_one(task: Task) -> Graded:
     torch.set_num_threads(1)
     store = Store(task.verdicts)
     week = registry.week(task.week)
-    submission = collect(task.student, list(task.paths), week)
+    try:
+        submission = collect(task.student, list(task.paths), week)
+    except Exception as error:
+        message = f"reading it failed: {type(error).__name__}: {error}; {_place(error)}"
+        return Graded(task.student, None, failed(task, "harness_fault", message))
     if submission.notebook is None:
         graded = Graded(task.student, None, _unreadable(submission, week, task))
         store.save(task.student, Stored(graded.verdict))

@@ -13,6 +13,7 @@ from lmcourse.errors import CourseError
 
 MAX_BYTES = 64 * 2**20
 MAX_CELLS = 2_000
+MAX_NESTING = 50  # levels of metadata; what copies and writes a notebook later walks it recursively
 TYPES = ("code", "markdown", "raw")
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
@@ -43,6 +44,8 @@ def read_notebook(data: bytes, name: str) -> NotebookNode:
         raise CourseError(f"{name} holds JSON, but has no cells: it is no notebook")
     if len(cells) > MAX_CELLS:
         raise CourseError(f"{name} has {len(cells)} cells; at most {MAX_CELLS} are read")
+    if _nested_deeper([content.get("metadata"), *(c.get("metadata") for c in cells if isinstance(c, dict))]):
+        raise CourseError(f"{name} is nested too deeply to be a notebook")
     return _normalized(cells, content.get("metadata"))
 
 
@@ -84,6 +87,19 @@ def _parse(text: str, name: str) -> Any:
             raise CourseError(f"{name} is cut off: the end of the file is missing") from None
         line = getattr(error, "lineno", 1)
         raise CourseError(f"{name} is no notebook: it is not valid JSON (line {line})") from None
+
+
+def _nested_deeper(value: Any, levels: int = MAX_NESTING) -> bool:
+    """Whether lists and dicts stand in one another more than `levels` deep."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [
+            part
+            for outer in layer
+            if isinstance(outer, dict | list)
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(layer)
 
 
 def _from_version_3(content: dict, name: str) -> dict:

@@ -6,11 +6,14 @@ a student's folder. Links are not followed, nothing is unpacked to disk, names i
 
 from __future__ import annotations
 
+import lzma
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -23,7 +26,19 @@ from lmcourse.exercises import Week
 MAX_DEPTH = 5
 MAX_FILES = 1_000  # looked at for one student
 MAX_MEMBERS = 1_000
+MAX_TOTAL = 4 * MAX_BYTES  # read for one student, archives unpacked
 IGNORED = (".ipynb_checkpoints", "__MACOSX", "__pycache__")
+# What Python's zipfile raises for archives that are broken, encrypted, or packed in a way it does not know.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    RuntimeError,
+    NotImplementedError,
+    EOFError,
+    ValueError,
+    OSError,
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +94,8 @@ def find_students(folder: Path) -> dict[str, list[Path]]:
 def collect(student: str, paths: list[Path], week: Week) -> Submission:
     """The submission of one student from these files and folders; never raises for what they hold."""
     problems: list[str] = []
-    matching: list[tuple[_File, NotebookNode]] = []
+    newest: tuple[tuple[float, str], NotebookNode] | None = None  # (when it was changed, name), notebook
+    n_matching = 0
     others: list[str] = []
     try:
         for file in _files(paths, problems):
@@ -90,26 +106,38 @@ def collect(student: str, paths: list[Path], week: Week) -> Submission:
                 continue
             found = week_of(notebook)
             if found == week.id:
-                matching.append((file, notebook))
+                n_matching += 1
+                order = (file.changed, file.name)
+                newest = (order, notebook) if newest is None or order > newest[0] else newest
             else:
                 what = f"belongs to {found}" if found else "is no notebook of this course"
                 others.append(f"{file.name} {what}")
     except OSError as error:
         problems.append(f"{error.filename or student} cannot be read: {error.strerror or error}")
-    if not matching:
+    if newest is None:
         problems += others
         if not problems:
             return Submission(student, problem="nothing was handed in", nothing=True)
         return Submission(student, problem="; ".join(problems[:3]))
-    file, notebook = max(matching, key=lambda pair: (pair[0].changed, pair[0].name))
-    if len(matching) > 1:
-        problems.append(
-            f"{len(matching)} notebooks of {week.id} were handed in; the newest, {file.name}, counts"
-        )
-    return Submission(student, notebook, file.name, remarks=tuple(problems))
+    (_, name), notebook = newest
+    if n_matching > 1:
+        problems.append(f"{n_matching} notebooks of {week.id} were handed in; the newest, {name}, counts")
+    return Submission(student, notebook, name, remarks=tuple(problems))
 
 
 def _files(paths: list[Path], problems: list[str]) -> Iterator[_File]:
+    """What may be a notebook, until more has been read than a student may hand in."""
+    size = 0
+    for file in _candidates(paths, problems):
+        size += len(file.data)
+        if size > MAX_TOTAL:
+            most = MAX_TOTAL / 2**20
+            problems.append(f"more than {most:.0f} MiB were handed in; the rest was not looked at")
+            return
+        yield file
+
+
+def _candidates(paths: list[Path], problems: list[str]) -> Iterator[_File]:
     looked_at = 0
     for path in paths:
         for file in _walk(path, 0, problems):
@@ -158,11 +186,13 @@ def _members(path: Path, problems: list[str]) -> Iterator[_File]:
                 with archive.open(member) as file:
                     data = file.read(MAX_BYTES + 1)
                 yield _File(f"{path.name}/{parts[-1]}", data, _seconds(member.date_time))
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, OSError) as error:
+    except _DAMAGED as error:
         problems.append(f"{path.name} cannot be opened as a zip file ({error})")
 
 
 def _seconds(date: tuple[int, ...]) -> float:
-    """A number that orders the dates inside archives; they carry no time zone."""
-    year, month, day, hour, minute, second = date
-    return ((((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute) * 60.0 + second
+    """Seconds since 1970 of a date inside an archive, which carries no time zone: local time is assumed."""
+    try:
+        return datetime(*date).timestamp()
+    except (ValueError, OverflowError, OSError):  # month 0, as in archives that know no date
+        return 0.0

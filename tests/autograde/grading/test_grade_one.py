@@ -119,6 +119,16 @@ def test_a_grader_that_fails_scores_nobody_zero(tmp_path, monkeypatch):
     assert Store(tmp_path / "verdicts").load("ada") is None
 
 
+def test_a_submission_that_cannot_even_be_read_stops_no_class(tmp_path, monkeypatch):
+    def collect(*args):
+        raise RecursionError("a slip of the reader")
+
+    monkeypatch.setattr(one, "collect", collect)
+    graded = one.grade_one(task(tmp_path, small_course.submission()))
+    assert {v.state for v in graded.verdict.verdicts} == {"harness_fault"} and graded.notebook is None
+    assert "a slip of the reader" in graded.verdict.notes[0]
+
+
 @pytest.mark.parametrize(
     ("content", "state", "words"),
     [

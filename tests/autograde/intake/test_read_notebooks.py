@@ -50,6 +50,10 @@ NO_NOTEBOOKS = {
     "future format": (edited(nbformat=5), "format 5"),
     "zip": (b"PK\x03\x04" + bytes(50), "zip archive"),
     "deep": (b"[" * 500_000, "nested too deeply"),
+    "deep metadata": (
+        b'{"nbformat": 4, "metadata": {"x": ' + b"[" * 300 + b"]" * 300 + b'}, "cells": []}',
+        "nested too deeply",
+    ),
     "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "not valid JSON"),
     "many cells": (edited(cells=[{"cell_type": "raw", "source": ""}] * 2001), "2001 cells"),
     "long number": (b'{"cells": ' + b"1" * 10_000 + b"}", "no notebook"),

@@ -101,6 +101,36 @@ def test_archives_are_bounded_and_damage_is_told(tmp_path):
     assert "cannot be opened as a zip file" in collected(tmp_path, "broken").problem
 
 
+def test_an_archive_whose_content_is_damaged_is_told(tmp_path):
+    with zipfile.ZipFile(tmp_path / "ada.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.ipynb", TEXT)
+    data = bytearray((tmp_path / "ada.zip").read_bytes())
+    data[50:80] = b"\xff" * 30
+    (tmp_path / "ada.zip").write_bytes(data)
+    assert "cannot be opened as a zip file" in collected(tmp_path, "ada").problem
+
+
+def test_what_one_student_hands_in_is_bounded_in_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("autograde.intake.submissions.MAX_TOTAL", 2 * len(TEXT))
+    with zipfile.ZipFile(tmp_path / "ada.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(5):
+            archive.writestr(f"{number}.ipynb", TEXT)
+    submission = collected(tmp_path, "ada")
+    assert submission.notebook is not None
+    assert any("the rest was not looked at" in remark for remark in submission.remarks)
+    assert any(remark.startswith("2 notebooks") for remark in submission.remarks)
+
+
+def test_dates_in_an_archive_compare_with_those_of_files(tmp_path):
+    old = nbformat.writes(small_course.submission(W1_1="old = 1"))
+    (tmp_path / "ada").mkdir()
+    with zipfile.ZipFile(tmp_path / "ada" / "first.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("old.ipynb", (2020, 1, 2, 3, 4, 6)), old)
+        archive.writestr(zipfile.ZipInfo("undated.ipynb", (1980, 0, 0, 0, 0, 0)), old)
+    put(tmp_path / "ada" / "new.ipynb")
+    assert collected(tmp_path, "ada").source == "new.ipynb"
+
+
 @pytest.mark.parametrize("kind", ["missing", "file", "empty", "no students"])
 def test_a_folder_that_is_none_is_an_error_in_one_line(tmp_path, kind):
     path = tmp_path / kind
