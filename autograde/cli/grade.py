@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from lmcourse.errors import CourseError
@@ -42,11 +41,11 @@ def run(args: argparse.Namespace) -> int:
 
     from autograde.grading import batch
     from autograde.judge.limits import Limits
-    from autograde.project import COURSE, PROJECT, shown
+    from autograde.project import COURSE, PROJECT, cores, shown
     from autograde.reports.class_table import class_table
     from lmcourse import exercises as registry
 
-    jobs = _cores() if args.jobs is None else args.jobs
+    jobs = cores() if args.jobs is None else args.jobs
     if jobs < 1:
         raise CourseError(f"--jobs must be 1 or more, but is {args.jobs}")
     if not 0 < args.time_limit <= 3600:
@@ -60,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
     console.print(class_table(week, [g.verdict for g in graded]))
     reports = batch.publish(plan, graded)
     _print_notes(console, graded)
-    console.print(batch.fill_gradebook(plan, graded), markup=False, soft_wrap=True)
     console.print(f"class:    {shown(reports.class_page)}", markup=False, soft_wrap=True)
     console.print(f"students: {shown(reports.students)}", markup=False, soft_wrap=True)
     console.print(f"marks:    {shown(reports.marks)}", markup=False, soft_wrap=True)
+    console.print(batch.fill_gradebook(plan, graded), markup=False, soft_wrap=True)
     return 0
 
 
@@ -112,9 +111,3 @@ def _print_notes(console, graded: list) -> None:
         for verdict in g.verdict.undecided:
             line = f"undecided: {g.student}, {verdict.exercise}: {verdict.message}"
             console.print(printable(line), style="red", markup=False, soft_wrap=True)
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 
 from lmcourse import exercises as registry
@@ -18,21 +17,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names", nargs="*", metavar="WEEK_OR_EXERCISE", help="as W1 or W1.4; all when none is named"
     )
     parser.add_argument("--json", action="store_true", help="print the matrices as JSON instead of tables")
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes (one a core)"
-    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes side by side (default: the cores)")
 
 
 def run(args: argparse.Namespace) -> int:
     from autograde.matrix.run import matrices, stub_rows
     from autograde.matrix.table import LEGEND, render
+    from autograde.project import cores
 
-    if args.jobs < 1:
-        raise CourseError(f"--jobs is the number of processes, at least 1; it was {args.jobs}")
+    jobs = cores() if args.jobs is None else args.jobs
+    if jobs < 1:
+        raise CourseError(f"--jobs must be 1 or more, but is {args.jobs}")
     wanted = _wanted(args.names)
     stubs, faults = stub_rows(wanted)
     found = []
-    for matrix in matrices(wanted, stubs, args.jobs):
+    for matrix in matrices(wanted, stubs, jobs):
         found.append(matrix)
         faults += matrix.faults
         if not args.json:

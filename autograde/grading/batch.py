@@ -78,7 +78,13 @@ def publish(plan: Plan, graded: list[Graded]) -> Reports:
 
 
 def fill_gradebook(plan: Plan, graded: list[Graded]) -> str:
-    """Let nbgrader record the marks; one line that says what was done, or why it was not."""
+    """Let nbgrader record the marks; one line that says what was done, or that this course has no gradebook.
+
+    Students whose id cannot be the name of a folder are left out and named.
+
+    Raises:
+        CourseError: nbgrader failed.
+    """
     root = CourseRoot(plan.course)
     if not root.release(plan.week).is_file() or not root.gradebook.is_file():
         week = plan.week.id
@@ -87,9 +93,8 @@ def fill_gradebook(plan: Plan, graded: list[Graded]) -> str:
         )
     from autograde.nbgrader_plugin import gradebook
 
-    try:
-        entries = [gradebook.Graded(g.student, g.notebook, g.verdict) for g in graded]
-        recorded = gradebook.record(plan.course, plan.week.id, entries)
-    except CourseError as error:
-        return f"gradebook: not filled: {error}"
-    return f"gradebook: {len(recorded)} submissions recorded in {shown(root.gradebook)}"
+    entries = [g for g in graded if gradebook.is_folder_name(g.student)]
+    recorded = gradebook.record(plan.course, plan.week.id, entries)
+    left_out = ", ".join(repr(g.student) for g in graded if not gradebook.is_folder_name(g.student))
+    line = f"gradebook: {len(recorded)} submissions recorded in {shown(root.gradebook)}"
+    return f"{line}; left out, rename the submission: {left_out}" if left_out else line

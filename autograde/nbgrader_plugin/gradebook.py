@@ -58,7 +58,8 @@ def record(course: Path, week_id: str, submissions: Iterable[Graded]) -> list[st
         raise CourseError(f"{root.path} has no released {week.id}; run `autograde build {week.id}` first")
     graded = {item.student: item for item in submissions}
     for student in graded:
-        _check_id(student)
+        if not is_folder_name(student):
+            raise CourseError(f"student id {student!r} cannot be the name of a folder; rename the submission")
     staged = {student: item for student, item in graded.items() if item.notebook is not None}
     for student, item in staged.items():
         _stage(item.notebook, root.submitted(student, week))
@@ -73,9 +74,10 @@ def record(course: Path, week_id: str, submissions: Iterable[Graded]) -> list[st
     return list(staged)
 
 
-def _check_id(student: str) -> None:
-    if student in ("", ".", "..") or any(c in student for c in "/\\\0\n") or student != student.strip():
-        raise CourseError(f"student id {student!r} cannot be the name of a folder; rename the submission")
+def is_folder_name(student: str) -> bool:
+    """Whether nbgrader can keep a folder under this id."""
+    odd = student in ("", ".", "..") or student != student.strip()
+    return not odd and not any(c in student for c in "/\\\0\n")
 
 
 def _stage(notebook: NotebookNode, path: Path) -> None:

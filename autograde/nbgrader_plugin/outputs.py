@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from autograde.judge.verdict import FAULTS, STATES, Verdict
+from lmcourse import exercises as registry
 
 # States in which the student's code stopped; shown as an error, as a notebook would.
 STOPPED = ("student_error", "time_out", "resource_limit", "not_run", "forbidden", *FAULTS)
@@ -39,13 +40,17 @@ def grade_outputs(verdict: Verdict, max_points: float) -> list[NotebookNode]:
 
 
 def explanation(verdict: Verdict) -> str:
-    """The verdict in words: state and points, then one line for each named property."""
+    """The verdict in words: state and points, then one line for each named property.
+
+    A write-a-test exercise has its message only, with the count: its properties name the wrong models.
+    """
     points = (
         "not decided" if verdict.points is None else f"{verdict.points:g} of {verdict.max_points:g} points"
     )
     lines = [f"{verdict.exercise}: {STATES[verdict.state]}, {points}"]
-    lines += [line for line in (verdict.message,) if line and not verdict.properties]
-    for result in verdict.properties:
+    properties = () if registry.exercise(verdict.exercise).kind == "T" else verdict.properties
+    lines += [verdict.message] if verdict.message and not properties else []
+    for result in properties:
         worth = f" ({result.points:g})" if result.points else ""
         line = f"  {'passed' if result.passed else 'failed'}  {result.name}{worth}"
         if not result.passed and result.message:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from autograde.judge.score import NOT_DECIDED
 from autograde.judge.verdict import SubmissionVerdict, Verdict
 from autograde.reports.page import page, tone
 from autograde.reports.words import SHORT, escaped, number, points
@@ -65,7 +66,7 @@ def _properties(submissions: list[SubmissionVerdict]) -> str:
     tried: Counter[tuple[str, str]] = Counter()
     passed: Counter[tuple[str, str]] = Counter()
     for verdict in (v for s in submissions for v in s.verdicts):
-        for result in verdict.properties:
+        for result in (r for r in verdict.properties if r.message != NOT_DECIDED):
             tried[verdict.exercise, result.name] += 1
             passed[verdict.exercise, result.name] += result.passed
     rows = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autograde.judge.score import NOT_DECIDED
 from autograde.judge.verdict import STATES, PropertyResult, SubmissionVerdict, Verdict
 from autograde.reports.page import page, tone
 from autograde.reports.words import escaped, number, points
@@ -59,6 +60,8 @@ def _rows(verdict: Verdict, exercise: registry.Exercise) -> list[str]:
 def _row(result: PropertyResult, verdict: Verdict) -> str:
     if result.passed:
         outcome = '<span class="right">holds</span>'
+    elif result.message == NOT_DECIDED:
+        outcome = f'<span class="soft">{escaped(result.message)}</span>'
     else:
         outcome = '<span class="bad">does not hold</span>'
         if result.message and result.message != verdict.message:

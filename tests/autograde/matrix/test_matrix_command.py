@@ -37,7 +37,7 @@ def test_one_real_exercise_as_json_with_its_stub_missing(capsys, tmp_path, monke
     [
         (["W7"], "autograde: there is no week 'W7'; the weeks are W0, W1\n"),
         (["W1.44"], "autograde: there is no exercise 'W1.44'; did you mean "),
-        (["W0", "--jobs", "0"], "autograde: --jobs is the number of processes, at least 1; it was 0\n"),
+        (["W0", "--jobs", "0"], "autograde: --jobs must be 1 or more, but is 0\n"),
     ],
 )
 def test_a_users_mistake_is_one_line(capsys, argv, line):

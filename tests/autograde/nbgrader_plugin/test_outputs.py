@@ -66,3 +66,12 @@ def test_the_words_name_each_property_its_points_the_reason_and_the_case():
         "  failed  documents apart (2.5): you see another document [B=1, T=4]",
         "  passed  accepts right ones",
     ]
+
+
+def test_of_a_write_a_test_exercise_the_wrong_implementations_are_not_listed():
+    properties = (
+        PropertyResult("finds: last row only", 12.0, False),
+        PropertyResult("finds: no mask", 12.0, True),
+    )
+    text = explanation(Verdict("W1.7", "partly", 12.0, 24.0, "Your test finds 1 of 2.", properties))
+    assert text.splitlines() == ["W1.7: partly right, 12 of 24 points", "Your test finds 1 of 2."]

@@ -1,11 +1,13 @@
 import csv
 import html.parser
 import io
+from dataclasses import replace
 
 import pytest
 import small_course
 from rich.console import Console
 
+from autograde.judge.score import NOT_DECIDED
 from autograde.judge.verdict import PropertyResult, SubmissionVerdict, Verdict
 from autograde.reports.class_page import class_page
 from autograde.reports.class_table import class_table
@@ -74,6 +76,21 @@ def test_a_students_page_tells_state_points_reason_and_case():
         "a cell was put back", "Not decided yet", "W1.8", "10 more points for written answers",
     ):  # fmt: skip
         assert words in page.text, words
+
+
+def test_what_was_never_decided_counts_for_no_pass_rate_and_is_no_failure():
+    properties = (
+        PropertyResult("adds", 7, False, "took more than 5 s"),
+        PropertyResult("another", 1, False, NOT_DECIDED),
+    )
+    made = submission("ada")
+    ended = replace(made.verdicts[0], state="time_out", points=0.0, properties=properties)
+    other = replace(made.verdicts[0], properties=(PropertyResult("another", 1, True),))
+    first = replace(made, verdicts=(ended, *made.verdicts[1:]))
+    second = replace(made, student="ben", verdicts=(other, *made.verdicts[1:]))
+    assert "W1.1another1 of 1100%" in Strict(class_page(WEEK, [first, second], str)).text
+    assert NOT_DECIDED in Strict(student_page(first)).text
+    assert f"does not hold{NOT_DECIDED}" not in Strict(student_page(first)).text
 
 
 def test_a_write_a_test_exercise_does_not_list_the_wrong_implementations():
