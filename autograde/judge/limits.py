@@ -38,9 +38,7 @@ class Watch:
         self.peak_bytes = 0
         self.base_bytes: int | None = None
         self.cpu_seconds = 0.0  # of the worker
-        self.charged_seconds = (
-            0.0  # of the judge, on the worker's behalf: implementations that its test called
-        )
+        self.charged_seconds = 0.0  # of the judge: implementations that the worker's test called
 
     @property
     def total_seconds(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 from autograde.exercise import HiddenExercise
 from autograde.judge.answer import MAX_CALLBACKS, BaseAnswer, serve_callback
 from autograde.judge.ended import AnswerEnded
-from autograde.judge.launch import Started, start
+from autograde.judge.launch import SOCKET_SECONDS, Started, start
 from autograde.judge.limits import Deadline, Limits, Watch
 from autograde.worker import codec, frames
 
@@ -132,7 +132,7 @@ class RemoteWorker:
         except OSError:
             return False
         finally:
-            channel.settimeout(0.05)
+            channel.settimeout(SOCKET_SECONDS)
 
     def _end(self, end: AnswerEnded | None) -> None:
         """Kill the worker; without a reason given, its exit status is the reason."""

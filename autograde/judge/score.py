@@ -57,7 +57,8 @@ def _decide(exercise: HiddenExercise, answer: BaseAnswer, seed: int, base: Verdi
     defined = answer.defined()
     if not any(defined.values()):
         missing = " and ".join(f"`{name}`" for name in exercise.spec.names)
-        return replace(base, state="student_error", message=f"{missing} is not defined")
+        verb = "is" if len(exercise.spec.names) == 1 else "are"
+        return replace(base, state="student_error", message=f"{missing} {verb} not defined")
     if exercise.is_test:
         return score_test(exercise, answer, seed, base)
     _check_worth(exercise)

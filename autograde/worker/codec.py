@@ -26,6 +26,7 @@ import torch
 MAX_DEPTH = 50
 MAX_KEYS = 10_000  # of one dict or set: colliding keys must not cost the reader hours
 MAX_INT_BITS = 8_192
+MAX_BRACKETS = 4  # in the tree, for each part that it may have: a node needs two, texts may hold more
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ def loads(data: bytes, bind: Callable[[str], Callable] | None = None, caps: Caps
     (length,) = struct.unpack(">I", data[:4])
     if length > len(data) - 4:
         raise BadMessage("the tree is longer than the message")
+    # In Python's memory an empty list takes twenty times its two characters: count before parsing.
+    opened = data.count(b"[", 4, 4 + length) + data.count(b"{", 4, 4 + length)
+    if opened > MAX_BRACKETS * caps.nodes:
+        raise BadMessage("too many parts")
     try:
         tree = json.loads(data[4 : 4 + length].decode("ascii"))
         reader = _Reader(memoryview(data)[4 + length :], bind, caps)

@@ -183,3 +183,10 @@ def test_random_damage_never_raises_anything_else():
 def test_booleans_with_odd_bytes_are_plain_booleans():
     tensor = codec.loads(message({"T": "bool", "S": [3], "n": 3}, b"\x00\x02\xff"))
     assert tensor.view(torch.uint8).tolist() == [0, 1, 1]
+
+
+def test_a_small_message_does_not_unfold_into_much_memory_before_it_is_refused(monkeypatch):
+    tree = b'{"l":[' + b"[]," * 5_000_000 + b"[]]}"
+    monkeypatch.setattr(codec.json, "loads", lambda text: pytest.fail("parsed"))
+    with pytest.raises(codec.BadMessage, match="too many parts"):
+        codec.loads(struct.pack(">I", len(tree)) + tree)
