@@ -12,9 +12,9 @@ from autograde.judge.ended import AnswerEnded
 from autograde.judge.recognize import recognize
 from autograde.judge.score_tests import score_test
 from autograde.judge.seeds import property_seed
-from autograde.judge.threads import one_thread
 from autograde.judge.verdict import FAULTS, PropertyResult, Verdict, versions
 from autograde.worker.calls import MISSING
+from lmcourse.threads import one_thread
 
 MANNERS = "leaves its inputs and the global state alone"
 NOT_DECIDED = "not decided: the answer had ended before"

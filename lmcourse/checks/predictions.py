@@ -12,7 +12,7 @@ def predict(exercise_id: str, question: str, answer: object = None) -> None:
 
     Args:
         answer: any short answer in words or numbers; it is not graded, and `check` shows it beside the
-        results.
+            results.
 
     The answer goes to `.lmcourse/predictions.json` beside the notebook. Where that cannot be written, a line
     says so and nothing else changes.

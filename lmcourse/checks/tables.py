@@ -87,8 +87,7 @@ def record_case(
         args: makes fresh positional arguments for `entry`; called once for each solution.
         reference: what the reference defines, by name; `reference[entry]` is a function, or a plain value.
         mutants: name, message for the student, and what the mutant defines, by name. Mutants that agree
-        with the
-            reference on these inputs, or that raise, leave no mark.
+            with the reference on these inputs, or that raise, leave no mark.
         may_change: names of arguments that the contract allows to be changed in place.
 
     Raises:

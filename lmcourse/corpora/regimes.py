@@ -40,7 +40,7 @@ class RegimeDocs:
         seed: fixes the regimes; sampling uses its own generator.
 
     Raises:
-        CourseError: an argument out of range.
+        CourseError: an argument out of range, or a sharpness that leaves a symbol no probability in float64.
     """
 
     def __init__(
@@ -69,6 +69,11 @@ class RegimeDocs:
         logits = self.sharpness * rng.standard_normal((self.regimes, rows, self.vocab_size))
         weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
         table = weights / weights.sum(axis=-1, keepdims=True)
+        if table.min() == 0.0:
+            raise CourseError(
+                f"sharpness must leave every symbol a probability that float64 can hold; {sharpness:g} makes "
+                "one of them 0, so take a smaller value"
+            )
         self.first = table[:, 0]  # (K, V): law of the first token
         if kind == "unigram":  # (K, V, V): law of the next token given the last one
             self.following = np.repeat(table, self.vocab_size, axis=1)

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +26,11 @@ from lmcourse.model import Transformer, TransformerConfig
 from lmcourse.optimizers import adamw
 from lmcourse.packing import Batch, document_batch, pack
 from lmcourse.schedules import warmup_cosine
+from lmcourse.threads import one_thread
 from lmcourse.trainer.batches import generator_for
 from lmcourse.trainer.step import training_step
+
+__all__ = ["LeakResult", "leak_experiment", "load_recorded_leak"]
 
 T = 64  # tokens per row: about eleven documents
 B = 16  # rows per step
@@ -37,8 +38,6 @@ STEPS = 1000
 WARMUP = 50
 LEARNING_RATE = 1e-2
 VALIDATION_DOCUMENTS = 6000
-__all__ = ["LeakResult", "leak_experiment", "load_recorded_leak"]
-
 GAPS = ("in_order_masked", "in_order_unmasked", "shuffled_masked", "shuffled_unmasked")
 
 
@@ -84,7 +83,7 @@ def leak_experiment(seed: int = 0, steps: int = STEPS, run: int = 12) -> LeakRes
     validation = {"in_order": _validation(corpus, in_order), "shuffled": _validation(corpus, shuffled)}
 
     gaps = {}
-    with _one_thread():
+    with one_thread():
         for name, masked in (("masked", True), ("unmasked", False)):
             model = _train(corpus, rows, steps, seed, masked)
             for order, (batches, floor) in validation.items():
@@ -93,16 +92,6 @@ def leak_experiment(seed: int = 0, steps: int = STEPS, run: int = 12) -> LeakRes
     targets = sum(batch.count for batch in validation["in_order"][0])
     gaps = {key: gaps[key] for key in GAPS}
     return LeakResult(run, seed, steps, gaps, corpus.target_floor, targets, time.perf_counter() - began)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _train(corpus: RegimeDocs, rows: Tensor, steps: int, seed: int, masked: bool) -> Transformer:
@@ -128,7 +117,7 @@ def _validation(corpus: RegimeDocs, documents: list[np.ndarray]) -> tuple[list[B
     """Batches, and the mean of the exact nats over their counted targets.
 
     The first document of a row may have begun in the row before, and the floor knows its whole past: its
-        targets do not count.
+    targets do not count.
     """
     rows, _ = pack(documents, T, corpus.eos_id)
     nats = np.concatenate([np.append(np.nan, corpus.oracle_nll_targets(doc)) for doc in documents])

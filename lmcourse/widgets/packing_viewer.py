@@ -168,8 +168,7 @@ def packing(
 
     Args:
         documents: letters and lengths, "A:5 B:9"; or lists of token ids, of which the lengths are taken; or
-        None
-            for random lengths by `seed`. An unreadable text is explained in the widget, not raised.
+            None for random lengths by `seed`. An unreadable text is explained in the widget, not raised.
         language: of the visible words; "en".
         settings: `window` 1 to 64 tokens (32), `mode` "pad", "pack" or "pack + document mask" (the last),
             `strategy` "cut anywhere" or "best fit" (the first), `eos` (False), `reset` positions in each

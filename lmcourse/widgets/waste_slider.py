@@ -89,9 +89,8 @@ def waste(*, language: str = "en", **settings: Any) -> CourseWidget:
     Args:
         language: of the visible words; "en".
         settings: `row_length` 16 to 4096 tokens (512), `mean` document length 8 to 2048 tokens (200),
-        `spread`
-            0 to 1.5, the s.d. of the logarithm of the lengths (0.8), `batch` documents in a bucket 1 to 64
-            (16), `seed` (0), `shown` curves of "padded", "bucketed", "crossing", "cut" (all).
+            `spread` 0 to 1.5, the s.d. of the logarithm of the lengths (0.8), `batch` documents in a bucket
+            1 to 64 (16), `seed` (0), `shown` curves of "padded", "bucketed", "crossing", "cut" (all).
 
     Raises:
         CourseError: a setting that does not exist, or a value outside its limits.

@@ -129,6 +129,7 @@ def test_impossible_lengths_have_infinite_loss():
         ({"run": 0}, "run"),
         ({"regimes": 2.5}, "regimes"),
         ({"sharpness": -1.0}, "sharpness"),
+        ({"sharpness": 1000.0}, "sharpness"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, words):

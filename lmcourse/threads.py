@@ -1,4 +1,4 @@
-"""One thread for torch while an answer is judged, so that results repeat and busy machines do not stall."""
+"""One thread for torch, for work that is small or whose last bits must repeat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Threads that wait for each other on a machine with other work made a two-second test take forty."""
+    """One thread inside, as many as before behind it.
+
+    Threads that wait for each other on a machine with other work made a two-second test take forty.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
