@@ -13,6 +13,7 @@ from lmcourse.errors import CourseError
 from lmcourse.tokenizers.base import Tokenizer, check_text, check_texts
 
 BYTES = 256
+MAX_IDS = 1_000_000  # far more than any model of this course can embed; the library reserves memory for all
 
 
 class BPETokenizer(Tokenizer):
@@ -42,13 +43,14 @@ class BPETokenizer(Tokenizer):
         Fewer come out when the texts hold too few repeated pairs. The same texts give the same tokenizer.
 
         Raises:
-            CourseError: no text, something that is no list of strings, or vocab_size below 257.
+            CourseError: no text, something that is no list of strings, or vocab_size outside 257..1,000,000.
         """
         texts = check_texts(texts)
-        if isinstance(vocab_size, bool) or not isinstance(vocab_size, int) or vocab_size < BYTES + 1:
+        whole = isinstance(vocab_size, int) and not isinstance(vocab_size, bool)
+        if not whole or not BYTES < vocab_size <= MAX_IDS:
             raise CourseError(
                 f"vocab_size must be a whole number of at least {BYTES + 1} (256 bytes and the end of a "
-                f"document); got {vocab_size!r}"
+                f"document) and at most {MAX_IDS:,}; got {vocab_size!r}"
             )
         library = tokenizers.Tokenizer(models.BPE())
         library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
