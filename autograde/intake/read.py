@@ -27,10 +27,8 @@ def read_notebook(data: bytes, name: str) -> NotebookNode:
     Raises:
         CourseError: says what `name` is instead of a notebook, in one line.
     """
-    if len(data) > MAX_BYTES:
-        size = len(data) / 2**20
-        most = MAX_BYTES / 2**20
-        raise CourseError(f"{name} has {size:.0f} MiB; a notebook may have {most:.0f}: clear its outputs")
+    if len(data) > MAX_BYTES:  # callers read no more than one byte beyond, so the size itself is not known
+        raise CourseError(f"{name} has more than {MAX_BYTES // 2**20} MiB: clear its outputs")
     content = _parse(_decode(data, name), name)
     if not isinstance(content, dict):
         raise CourseError(f"{name} holds JSON, but no notebook: save it again from JupyterLab")
@@ -82,6 +80,10 @@ def _parse(text: str, name: str) -> Any:
             line = text[: re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE).start()].count("\n") + 1
             raise CourseError(
                 f"{name} holds Git conflict marks (line {line}): resolve the conflict and save again"
+            ) from None
+        if getattr(error, "msg", "") == "Extra data":
+            raise CourseError(
+                f"{name} goes on behind the notebook's end (line {error.lineno}): save it again"
             ) from None
         if getattr(error, "pos", 0) >= len(text.rstrip()) - 1 or "Unterminated" in str(error):
             raise CourseError(f"{name} is cut off: the end of the file is missing") from None

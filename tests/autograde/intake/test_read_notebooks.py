@@ -39,6 +39,8 @@ NO_NOTEBOOKS = {
     "old web page": (b"<HTML><head></head></HTML>", "web page"),
     "cut off": (TEXT.encode()[:-40], "cut off"),
     "cut inside a text": (TEXT.encode()[: TEXT.index("café")], "cut off"),
+    "a byte behind the end": (TEXT.encode().rstrip() + b"\n\xe9", "goes on behind the notebook's end"),
+    "two notebooks in one": (TEXT.encode() * 2, "goes on behind the notebook's end"),
     "conflict": (
         TEXT.replace('\n "cells"', '\n<<<<<<< HEAD\n "cells"', 1).encode(),
         "Git conflict marks (line 2)",
@@ -69,7 +71,7 @@ def test_what_is_no_notebook_is_said_in_one_line(raw, words):
 
 
 def test_a_file_that_is_too_large_is_not_parsed():
-    with pytest.raises(CourseError, match="clear its outputs"):
+    with pytest.raises(CourseError, match="has more than 64 MiB: clear its outputs"):
         read_notebook(b" " * (64 * 2**20 + 1), "x.ipynb")
 
 
