@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 from torch.nn.utils import skip_init
 
@@ -13,4 +14,5 @@ def linear(inputs: int, outputs: int) -> nn.Linear:
 
 def embedding(rows: int, width: int) -> nn.Embedding:
     """An embedding whose weight is not yet set; the global generator is not used."""
-    return skip_init(nn.Embedding, rows, width)
+    # not skip_init: for an embedding it imports torch's compiler, most of a second in every new process
+    return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
