@@ -45,6 +45,7 @@ def read_notebook(path: Path, week: Week) -> NotebookNode:
         CourseError: no such file, not UTF-8, not JSON, not a notebook, or a notebook of another week.
     """
     data = _read_json(path)
+    _refuse_damaged_parts(path, data)
     try:
         notebook = nbformat.reads(json.dumps(data), as_version=4, capture_validation_error={})
     except Exception as error:
@@ -58,13 +59,13 @@ def read_notebook(path: Path, week: Week) -> NotebookNode:
 
 
 def _read_json(path: Path) -> Any:
-    if path.is_dir():
-        raise CourseError(f"{path} is a folder; give the notebook in it")
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise CourseError(f"there is no file {path}") from None
     except OSError as error:
+        if isinstance(error, IsADirectoryError | PermissionError) and path.is_dir():  # Windows: no permission
+            raise CourseError(f"{path} is a folder; give the notebook in it") from None
         raise CourseError(f"{path} cannot be read: {error.strerror}") from None
     try:
         text = raw.decode("utf-8-sig")
@@ -80,6 +81,38 @@ def _read_json(path: Path) -> Any:
     if not isinstance(cells, list):
         raise CourseError(f"{path} is JSON, but not a notebook: it has no list of cells")
     return data
+
+
+def _refuse_damaged_parts(path: Path, data: dict) -> None:
+    """In words of a notebook: what nbformat says of such parts are Python's words about its own insides."""
+    if "cells" not in data:
+        return  # an old format, which nbformat converts or refuses
+    if not isinstance(data.get("metadata", {}), dict):
+        raise CourseError(f"{path} is damaged: its metadata are no object; save a fresh copy of the notebook")
+    for number, cell in enumerate(data["cells"], 1):
+        fault = _fault_of(cell)
+        if fault:
+            raise CourseError(
+                f"{path} is damaged: cell {number} {fault}; delete that cell, or take a fresh copy"
+            )
+
+
+def _fault_of(cell: Any) -> str:
+    if not isinstance(cell, dict):
+        return "is no object"
+    if cell.get("cell_type") not in ("code", "markdown", "raw"):
+        return "is neither code nor text"
+    if not isinstance(cell.get("metadata"), dict):
+        return "has no metadata"
+    source = cell.get("source")
+    lines = [source] if isinstance(source, str) else source
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        return "has no source"
+    try:
+        "".join(lines).encode("utf-8")
+    except UnicodeEncodeError:
+        return "holds half a surrogate pair (\\ud800..\\udfff), which is no text"
+    return ""
 
 
 def _what_is_it(text: str) -> str:

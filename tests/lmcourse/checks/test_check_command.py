@@ -20,6 +20,12 @@ def write(path: Path, week_id: str = "W1", cells: list | None = None) -> Path:
     return path
 
 
+def damaged(*cells: object, metadata: object = None) -> bytes:
+    """A file that is nearly a notebook."""
+    content = {"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": metadata or {}}
+    return json.dumps(content).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -33,7 +39,13 @@ def write(path: Path, week_id: str = "W1", cells: list | None = None) -> Path:
         (b'{"a": 1}', "JSON, but not a notebook"),
         (b"\xff\xfe{\x00}\x00", "not UTF-8 text (byte 0)"),
         ('{"cells": [], "x": "é"}'.encode("latin-1"), "not UTF-8 text (byte 20)"),
-        (b'{"cells": [3], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "not a notebook"),
+        (damaged(3), "cell 1 is no object"),
+        (damaged({"cell_type": "code", "metadata": {}}), "cell 1 has no source"),
+        (damaged({"cell_type": "code", "metadata": {}, "source": [1]}), "cell 1 has no source"),
+        (damaged({"cell_type": "code", "metadata": {}, "source": "\ud800"}), "half a surrogate pair"),
+        (damaged({"cell_type": "code", "metadata": None, "source": ""}), "cell 1 has no metadata"),
+        (damaged({"cell_type": ["code"], "metadata": {}, "source": ""}), "cell 1 is neither code nor text"),
+        (damaged(metadata=[1]), "its metadata are no object"),
         (b'{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "no mark of W1"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -56,6 +68,7 @@ def test_wrong_arguments_are_one_line_and_status_2(tmp_path, capsys, monkeypatch
         (["W1"], "no notebook of W1 in"),
         (["W1", "none.ipynb"], "there is no file none.ipynb"),
         (["W1", str(tmp_path)], "is a folder"),
+        (["W1", "x" * 300], "cannot be read: File name too long"),
         (["W1", str(other)], "is a notebook of W0, not of W1"),
         (["W0", str(other), "--timeout", "0"], "--timeout must be a number of seconds above 0, not '0'"),
         (["W0", str(other), "--timeout", "soon"], "not 'soon'"),
