@@ -18,6 +18,7 @@ from autograde.judge.answer import MAX_CALLBACKS, BaseAnswer, serve_callback
 from autograde.judge.ended import AnswerEnded
 from autograde.judge.launch import SOCKET_SECONDS, Started, start
 from autograde.judge.limits import Deadline, Limits, Watch
+from autograde.judge.score_tests import n_trials
 from autograde.worker import codec, frames
 
 START_SECONDS = 120.0
@@ -162,7 +163,11 @@ class RemoteWorker:
 
 
 class RemoteAnswer(BaseAnswer):
-    """A student's work in a worker. One call may take the exercise's seconds, all calls twelve times that."""
+    """A student's work in a worker.
+
+    One call may take the exercise's seconds. All calls together may take twelve times that, or as often as
+    there are implementations to try a student's test on.
+    """
 
     isolation = "process"
     CALLS_IN_FULL = 12
@@ -171,16 +176,20 @@ class RemoteAnswer(BaseAnswer):
         super().__init__(exercise)
         self.worker = worker
         self.start_seconds = worker.watch.total_seconds
+        self.seconds_in_all = exercise.call_seconds * max(self.CALLS_IN_FULL, n_trials(exercise))
 
     def defined(self) -> dict[str, bool]:
         return self.worker.defined(self.exercise.spec.names)
 
     def _ask(self, kind: str, name: str, payload: bytes, callbacks: dict[str, Callable]) -> dict:
-        left = self.exercise.call_seconds * self.CALLS_IN_FULL - self.cpu_seconds
+        left = self.seconds_in_all - self.cpu_seconds
         request = {"kind": kind, "name": name, "payload": payload}
         try:
             body = self.worker.ask(request, max(0.0, min(left, self.exercise.call_seconds)), callbacks)
         except AnswerEnded as end:
+            if end.state == "time_out" and left < self.exercise.call_seconds:
+                message = f"took more than {self.seconds_in_all:g} s of processor time in all its calls"
+                raise AnswerEnded("time_out", f"`{name}` {message} and was stopped") from None
             raise AnswerEnded(end.state, f"`{name}` {end.message}") from None
         finally:
             self.cpu_seconds = self.worker.watch.total_seconds - self.start_seconds

@@ -45,6 +45,11 @@ def score_test(exercise: HiddenExercise, answer: BaseAnswer, seed: int, base: Ve
     return _by_share(exercise, found, remark, base)
 
 
+def n_trials(exercise: HiddenExercise) -> int:
+    """How often a student's test is run; 0 where the exercise asks for no test."""
+    return REPEATS * len(exercise.accept) + len(exercise.reject)
+
+
 def _shuffled(exercise: HiddenExercise, seed: int) -> list[_Trial]:
     trials = [_Trial(s, True) for s in exercise.accept] * REPEATS + [
         _Trial(s, False) for s in exercise.reject

@@ -211,6 +211,24 @@ def test_a_test_that_makes_the_judge_work_for_ever_is_a_time_out():
     assert 1 <= verdict.verdict("W1.7").cpu_seconds < 4
 
 
+def test_a_slow_test_has_its_seconds_for_each_implementation():
+    """0.21 s in each of 20 trials: more than twelve times the 0.3 s that one may take."""
+    exercise = small_course.hidden_exercises()["W1.7"]
+    exercise.call_seconds = 0.3
+    exercise.accept[:] = [Solution(f"right {i}", "", {exercise.entry: lambda x: 2 * x}) for i in range(8)]
+    wrong = {exercise.entry: lambda x: x}
+    exercise.reject[:] = [Solution(f"wrong {i}", "no factor", wrong) for i in range(4)]
+    test = (
+        "import time\n\ndef test_no_leak(f):\n    end = time.process_time() + 0.21\n"
+        "    while time.process_time() < end:\n        pass\n    assert f(torch.ones(1)).item() == 2"
+    )
+    notebook = small_course.submission(W1_7=test)
+    options = {"master": MASTER, "exercises": {"W1.7": exercise}, "limits": LIMITS, "only": ["W1.7"]}
+    verdict = judge_notebook(notebook, "W1", "ada", "s", **options)
+    assert verdict.verdict("W1.7").state == "right"
+    assert verdict.verdict("W1.7").cpu_seconds > RemoteAnswer.CALLS_IN_FULL * exercise.call_seconds
+
+
 def _busy(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
