@@ -8,14 +8,14 @@ from pathlib import Path
 
 import nbformat
 
-RUN = 3  # this many neighbouring lines in common are no accident ...
+RUN = 3  # this many neighboring lines in common are no accident ...
 RUN_LENGTH = 80  # ... when they hold at least this many characters together
 MARKS = ("HIDDEN TESTS", "BEGIN SOLUTION", "END SOLUTION")
 IMPORT = re.compile(r"^\s*(?:import|from)\s+autograde\b", re.MULTILINE)
 
 
 def hidden_runs(weeks: Path) -> dict[str, str]:
-    """Each run of neighbouring code lines under `autograde/weeks`, with the place where it stands."""
+    """Each run of neighboring code lines under `autograde/weeks`, with the place where it stands."""
     runs = {}
     for path in sorted(weeks.rglob("*.py")):
         for number, run in _runs(path.read_text(encoding="utf-8")):

@@ -13,7 +13,7 @@ from lmcourse import exercises as registry
 
 
 class RepairFromMaster(NbGraderPreprocessor):
-    """Puts back what was deleted, retyped, copied or relabelled, as released, by exercise id."""
+    """Puts back what was deleted, retyped, copied or relabeled, as released, by exercise id."""
 
     def preprocess(self, nb, resources):
         week = registry.week(resources["nbgrader"]["assignment"])

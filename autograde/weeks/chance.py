@@ -24,6 +24,6 @@ def looks_uniform(counts: Tensor) -> bool:
 
 
 def pair_counts(values: Tensor, K: int) -> Tensor:
-    """Counts of neighbouring pairs in a sequence of numbers 0..K-1, without overlap: (K, K)."""
+    """Counts of neighboring pairs in a sequence of numbers 0..K-1, without overlap: (K, K)."""
     pairs = values[: len(values) // 2 * 2].view(-1, 2)
     return torch.bincount(pairs[:, 0] * K + pairs[:, 1], minlength=K * K).view(K, K)

@@ -30,7 +30,7 @@ def find_ambiguity(root: Node) -> str | None:
 
 
 def find_merged_pieces(root: Node) -> str | None:
-    """Two neighbouring pieces that would be read as other pieces once they are joined, or None.
+    """Two neighboring pieces that would be read as other pieces once they are joined, or None.
 
     Without such a pair `split_words` gives back exactly the pieces that a derivation wrote.
     """
@@ -63,7 +63,7 @@ class _Search:
                         checked.update(pairwise((*pieces, *follower[:1])))
         for left, right in sorted(checked):
             if split_words(left + right) != [left, right]:
-                return f"{left!r} and {right!r} are neighbours, but read as {split_words(left + right)}"
+                return f"{left!r} and {right!r} are neighbors, but read as {split_words(left + right)}"
         return None
 
     def reachable(self) -> list[Frame]:

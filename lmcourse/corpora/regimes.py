@@ -21,8 +21,8 @@ class RegimeDocs:
     Each of `regimes` regimes has its own distribution over symbols (kind "unigram"), or its own first-token
     and transition distributions (kind "markov"): `softmax(sharpness * standard normal)`, drawn from `seed`.
     A document picks a regime (all equally likely) and a length (uniform in min_len..max_len, independent of
-    the regime). With run = 12, groups of twelve neighbours share one regime, so whoever reads the neighbour
-    knows more than the document itself tells; with run = 1 neighbours are independent.
+    the regime). With run = 12, groups of twelve neighbors share one regime, so whoever reads the neighbor
+    knows more than the document itself tells; with run = 1 neighbors are independent.
 
     Every floor below is that of a document *seen alone*, and exact: a sum over all documents (for "unigram"
     over all symbol counts, each weighted by the number of its orders), no sampling. A model that falls below

@@ -2,7 +2,7 @@
 
 Two models are trained on the same packed rows of `RegimeDocs`, one with the document mask and positions that
 start again in each document, one without. Both are then measured on held-out documents twice: in the order of
-the corpus, where twelve neighbours share a regime, and shuffled, where neighbours say nothing. Each loss is
+the corpus, where twelve neighbors share a regime, and shuffled, where neighbors say nothing. Each loss is
 compared with the exact floor of a document seen alone, target by target, so that the gap has no noise from
 the choice of documents. A gap below zero is possible only for a model that reads other documents.
 
@@ -45,7 +45,7 @@ GAPS = ("in_order_masked", "in_order_unmasked", "shuffled_masked", "shuffled_unm
 class LeakResult:
     """
     Attributes:
-        run: neighbouring documents that share a regime.
+        run: neighboring documents that share a regime.
         gaps: nats per target above (+) or below (-) the exact floor, by order of the validation documents and
             training: in_order_masked, in_order_unmasked, shuffled_masked, shuffled_unmasked.
         floor: exact expected nats per counted target of a document seen alone.
@@ -71,7 +71,7 @@ def leak_experiment(seed: int = 0, steps: int = STEPS, run: int = 12) -> LeakRes
     Args:
         seed: of the documents, the weights and the order of the rows; the language itself stays the same.
         steps: optimizer steps of each of the two models.
-        run: neighbouring documents that share a regime; 1 makes them independent.
+        run: neighboring documents that share a regime; 1 makes them independent.
     """
     began = time.perf_counter()
     corpus = RegimeDocs(run=run)

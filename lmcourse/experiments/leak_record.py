@@ -22,7 +22,7 @@ NAME = Path("data") / "runs" / "leak.json"
 class RecordedLeak:
     """
     Attributes:
-        run: neighbouring documents that share a regime.
+        run: neighboring documents that share a regime.
         seeds: how many runs stand behind the numbers.
         gaps: mean over the seeds of each gap to the exact floor, in nats per target; keys as in `LeakResult`.
         bands: smallest and largest gap over the seeds.

@@ -69,7 +69,7 @@ def sample_places(N: int, B: int, T: int, generator: torch.Generator) -> Tensor:
 def split_tail(tokens: Stream, fraction: float) -> tuple[Stream, Stream]:
     """Cut a stream into a training head and a validation tail, without copying.
 
-    The tail is contiguous, so that no validation window overlaps a training one: two neighbouring windows
+    The tail is contiguous, so that no validation window overlaps a training one: two neighboring windows
     share all but one token, so a random choice would put copies of the training text into validation.
 
     Args:

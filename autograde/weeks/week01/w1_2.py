@@ -53,7 +53,7 @@ def _cut(tokens: Tensor, n: int) -> tuple[Tensor, Tensor]:
 
 @EXERCISE.mutant(
     "random split",
-    "Your validation tokens are picked at random from the whole stream: their neighbours are in the "
+    "Your validation tokens are picked at random from the whole stream: their neighbors are in the "
     "training set, so the validation loss measures memory.",
 )
 def _(tokens, fraction):

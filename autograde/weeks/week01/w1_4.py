@@ -122,7 +122,7 @@ def _(doc_id):
 
 
 @EXERCISE.mutant(
-    "neighbouring document",
+    "neighboring document",
     "Your mask also lets a token look at the document just before its own: ids that differ by one count as "
     "equal.",
 )
@@ -151,7 +151,7 @@ def _(doc_id):
 
 @EXERCISE.mutant(
     "previous token only",
-    "Your mask lets a token see only itself and the token before it: comparing neighbours finds the "
+    "Your mask lets a token see only itself and the token before it: comparing neighbors finds the "
     "boundaries, but a token may look at all earlier tokens of its document.",
 )
 def _(doc_id):

@@ -112,7 +112,7 @@ DAMAGES = {
     "answer locked": (flags("W1-4-answer", locked=True), "the marks of the answer cell of W1.4"),
     "points raised": (flags("W1-4", points=1000), "the marks of the grade cell of W1.4"),
     "grade cell deleted": (delete("W1-4"), "the grade cell of W1.4 was missing"),
-    "neighbours deleted": (delete("W1-4-check", "W1-4", "W1-5-contract"), "the contract cell of W1.5 was"),
+    "neighbors deleted": (delete("W1-4-check", "W1-4", "W1-5-contract"), "the contract cell of W1.5 was"),
     "all grade cells deleted": (delete(*[n for n in NAMES if n[-2] == "-"]), "the grade cell of W1.8 was"),
     "setup deleted": (delete("W1-setup"), "the setup cell was missing"),
     "grade cell copied": (copy("W1-4"), "the grade cell of W1.4 was there 2 times; one was kept"),

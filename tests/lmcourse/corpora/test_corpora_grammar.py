@@ -201,7 +201,7 @@ def test_merged_pieces_are_found():
         ({"root": "[un|]happy"}, "'un' and 'happy'"),
         ({"root": "big [cat |dog ]runs"}, "' cat' and 'runs'"),
         ({"root": "{hero=children.name}s ran"}, "'Ann' and 's'"),
-        ({"root": "one[ // | two]// three"}, "neighbours"),
+        ({"root": "one[ // | two]// three"}, "neighbors"),
     ):
         assert words in find_merged_pieces(grammar(**root))
 

@@ -66,7 +66,7 @@ def test_oracle_mean_on_a_sample_equals_the_exact_floor(kind, run):
         (corpus.oracle_nll_targets, reference.target_floor),
     ):
         excess = np.array([oracle(d).sum() - floor * len(d) for d in documents])
-        groups = excess.reshape(-1, 12).sum(axis=1)  # neighbours are not independent when run = 12
+        groups = excess.reshape(-1, 12).sum(axis=1)  # neighbors are not independent when run = 12
         assert abs(groups.mean()) < 3 * groups.std(ddof=1) / np.sqrt(len(groups))
 
 
@@ -93,7 +93,7 @@ def test_unigram_entropies_equal_frequencies_of_a_sample(kind):
         assert -(share * np.log(share)).sum() == pytest.approx(value, abs=0.01)
 
 
-def test_neighbours_share_a_regime_as_run_says():
+def test_neighbors_share_a_regime_as_run_says():
     for run in (1, 4, 12):
         documents, regime = RegimeDocs(run=run).sample_with_regimes(50, np.random.default_rng(0))
         assert len(documents) == len(regime) == 50
