@@ -20,7 +20,7 @@ def test_param_groups_exclude_norms_and_biases():
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_every_parameter_is_in_one_group_tied_ones_once(tied):  # catalogue O4, O5
+def test_every_parameter_is_in_one_group_tied_ones_once(tied):
     model = Transformer(TransformerConfig(30, context=8, layers=2, heads=2, width=16, tied=tied))
     grouped = [id(p) for group in parameter_groups(model, 0.1) for _, p in group["params"]]
     assert sorted(grouped) == sorted({id(p) for p in model.parameters()})

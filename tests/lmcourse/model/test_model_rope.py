@@ -3,7 +3,7 @@ import torch
 from lmcourse.model.rope import rope_table, rotate
 
 
-def test_table_is_exact_at_large_positions():  # catalogue P14
+def test_table_is_exact_at_large_positions():
     table = rope_table(4096, 32, 10_000.0)
     frequency = 10_000.0 ** (-torch.arange(0, 32, 2, dtype=torch.float64) / 32)
     exact = (4095 * frequency).cos()

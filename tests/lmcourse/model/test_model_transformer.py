@@ -34,7 +34,7 @@ def test_model_is_causal(mlp, masked):
     ("vocab_size", "width", "layers", "tied"),
     [(16, 32, 1, False), (65, 128, 4, False), (852, 96, 3, True), (8192, 256, 2, False), (400, 512, 2, True)],
 )
-def test_first_loss_is_ln_v(vocab_size, width, layers, tied):  # catalogue S4
+def test_first_loss_is_ln_v(vocab_size, width, layers, tied):
     config = TransformerConfig(vocab_size, context=32, layers=layers, width=width, tied=tied)
     model = Transformer(config).eval()
     with torch.no_grad():
@@ -81,7 +81,7 @@ def test_tied_weights_are_one_matrix():
     assert count[untied] - count[tied] == 50 * 32
 
 
-def test_dropout_acts_in_training_only():  # catalogue P13
+def test_dropout_acts_in_training_only():
     model = Transformer(TransformerConfig(50, dropout=0.5, **SMALL))
     tokens = random_tokens(50, 2, 20)
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
@@ -102,7 +102,7 @@ def test_qk_norm_bounds_attention_whatever_the_size_of_the_keys():
         assert unmoved == qk_norm
 
 
-def test_saved_weights_load_by_name():  # catalogue S13: no prefixes to strip
+def test_saved_weights_load_by_name():  # no prefixes to strip
     config = TransformerConfig(50, **SMALL)
     model, other = Transformer(config, seed=1), Transformer(config, seed=2)
     other.load_state_dict(model.state_dict(), strict=True)

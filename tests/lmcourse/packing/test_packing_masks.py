@@ -17,13 +17,13 @@ def test_mask_is_the_definition_for_ids_in_any_order():
         assert mask.dtype == torch.bool and mask.diagonal(dim1=1, dim2=2).all()
 
 
-def test_positions_count_within_each_document():  # catalogue P4: no modulo can give this
+def test_positions_count_within_each_document():  # no modulo can give this
     doc_id = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1], [4, 5, 5, 5, 6, 7, 7, 7]])
     pos, _ = positions_and_loss_mask(doc_id, torch.zeros_like(doc_id, dtype=torch.bool))
     assert pos.tolist() == [[0, 1, 2, 0, 1, 2, 3, 4], [0, 0, 1, 2, 0, 0, 1, 2]]
 
 
-def test_eos_is_predicted_but_predicts_nothing():  # catalogue L13: [a b eos][c d eos]
+def test_eos_is_predicted_but_predicts_nothing():  # [a b eos][c d eos]
     rows, doc_id = pack([[1, 2], [3, 4], [5]], 6, EOS)
     x, y = rows[:, :-1], rows[:, 1:]
     _, keep = positions_and_loss_mask(doc_id[:, :-1], x == EOS)

@@ -20,7 +20,7 @@ def path(tmp_path):
 @pytest.mark.parametrize(
     ("vocab_size", "dtype"), [(2, np.uint16), (65_536, np.uint16), (65_537, np.uint32), (70_000, np.uint32)]
 )
-def test_the_vocabulary_chooses_the_type(tmp_path, vocab_size, dtype):  # catalogue S1
+def test_the_vocabulary_chooses_the_type(tmp_path, vocab_size, dtype):
     ids = [0, vocab_size - 1, 1]
     write_token_file(tmp_path / "t", np.array(ids), vocab_size)
     file = TokenFile(tmp_path / "t")

@@ -10,7 +10,7 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_targets_are_the_inputs_one_token_later():  # catalogue L16 (c)
+def test_targets_are_the_inputs_one_token_later():
     tokens = torch.randint(1000, (200,), generator=generator(5))
     x, y = sample_windows(tokens, 50, 17, generator())
     assert x.shape == y.shape == (50, 17) and x.dtype == y.dtype == torch.int64

@@ -22,7 +22,7 @@ def makers(tokens: np.ndarray):
 
 
 @pytest.mark.parametrize("kind", ["windows", "masked windows", "documents"])
-def test_a_batch_depends_on_seed_and_step_only(kind):  # catalogue R1
+def test_a_batch_depends_on_seed_and_step_only(kind):
     tokens = documents(0, 60)
     torch.manual_seed(1)
     before = torch.get_rng_state()
@@ -35,7 +35,7 @@ def test_a_batch_depends_on_seed_and_step_only(kind):  # catalogue R1
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_an_epoch_has_every_document_once_and_the_next_another_order():  # catalogue P7, R14
+def test_an_epoch_has_every_document_once_and_the_next_another_order():
     tokens = documents(1, 23)
     batch_at = document_batches(tokens, 3, 12, seed=0, eos=EOS)
     R = len(ValidationSet(tokens, 3, 12, EOS, whole_documents=True).places)

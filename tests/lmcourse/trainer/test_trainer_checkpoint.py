@@ -22,7 +22,7 @@ def value_of(run) -> int:
     return load_checkpoint(run, lambda line: None)["state.pt"]["step"]
 
 
-def test_round_trip_without_trusting_the_file(tmp_path):  # catalogue S11: weights_only is never switched off
+def test_round_trip_without_trusting_the_file(tmp_path):  # weights_only is never switched off
     saved = contents(3.0)
     save_checkpoint(tmp_path, 3, saved)
     loaded = load_checkpoint(tmp_path, pytest.fail)
@@ -44,7 +44,7 @@ FAULTS += ["rename 1", "rename 2"]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_full_disk_at_any_moment_leaves_the_old_checkpoint(tmp_path, monkeypatch, fault):  # catalogue S7
+def test_a_full_disk_at_any_moment_leaves_the_old_checkpoint(tmp_path, monkeypatch, fault):
     save_checkpoint(tmp_path, 5, contents(5))
     full = OSError(errno.ENOSPC, "No space left on device")
     where, call = fault.split()

@@ -37,7 +37,7 @@ def test_both_files_say_the_same(tmp_path):
     assert tuple(rows[0]) == tuple(lines[0]) == COLUMNS
 
 
-def test_a_loss_that_is_not_finite_is_visible(tmp_path):  # catalogue N2
+def test_a_loss_that_is_not_finite_is_visible(tmp_path):
     with RunLog(tmp_path) as log:
         log.append(record(1, loss=float("nan")))
     assert "nan" in (tmp_path / "log.csv").read_text()
@@ -94,7 +94,7 @@ def test_plain_lines_where_there_is_no_terminal():
     assert "\x1b" not in stream.getvalue()
 
 
-def test_speed_is_tokens_by_elapsed_time_of_the_last_steps():  # catalogue N7
+def test_speed_is_tokens_by_elapsed_time_of_the_last_steps():
     stream = io.StringIO()
     with RunProgress(1, 0, None, stream) as progress:
         progress.step(record(1, tokens=300, seconds=0.25))

@@ -64,7 +64,7 @@ def test_ten_and_ten_in_a_new_process_are_twenty_to_the_bit(stopped_run, tmp_pat
 
 
 @pytest.mark.parametrize("changes", [{"batches": "windows"}, {"batches": "windows", "mask": False}])
-def test_two_resumes_in_a_row_equal_one_run(tmp_path, quiet, changes):  # catalogue R7
+def test_two_resumes_in_a_row_equal_one_run(tmp_path, quiet, changes):
     config = small_config(**changes)
     start_run(config, tmp_path / "parts", stop_at=4, stream=quiet)
     resume_run(tmp_path / "parts", stop_at=13, stream=quiet)
@@ -73,7 +73,7 @@ def test_two_resumes_in_a_row_equal_one_run(tmp_path, quiet, changes):  # catalo
     assert_same_run(tmp_path / "parts", tmp_path / "straight")
 
 
-def test_evaluation_does_not_change_the_training(tmp_path, quiet):  # catalogue R13, R22
+def test_evaluation_does_not_change_the_training(tmp_path, quiet):
     start_run(small_config(evaluate_every=1), tmp_path / "often", stream=quiet)
     start_run(small_config(evaluate_every=1000), tmp_path / "once", stream=quiet)
     often, once = contents(tmp_path / "often"), contents(tmp_path / "once")
@@ -89,14 +89,14 @@ def test_a_run_leaves_the_global_generators_alone(tmp_path, quiet):
     assert (numpy_before == np.random.get_state()[1]).all()
 
 
-def test_the_learning_rate_does_not_jump_at_the_resume(stopped_run, quiet):  # catalogue O22, O20
+def test_the_learning_rate_does_not_jump_at_the_resume(stopped_run, quiet):
     resume_run(stopped_run, stream=quiet)
     rates = [record.learning_rate for record in read_log(stopped_run)]
     assert len(rates) == 20 and rates[2] == pytest.approx(3e-3)
     assert all(a > b for a, b in pairwise(rates[3:]))
 
 
-def test_tokens_seen_is_the_sum_of_what_counted(stopped_run, quiet):  # catalogue L17
+def test_tokens_seen_is_the_sum_of_what_counted(stopped_run, quiet):
     resume_run(stopped_run, stream=quiet)
     records = read_log(stopped_run)
     assert [r.tokens_seen for r in records] == np.cumsum([r.tokens for r in records]).tolist()

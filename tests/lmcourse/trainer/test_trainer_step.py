@@ -77,7 +77,7 @@ def test_model_can_overfit_one_batch():
     assert losses[0] > 2.9 and losses[-1] < 0.05
 
 
-def test_gradients_do_not_pile_up_over_steps():  # catalogue N11
+def test_gradients_do_not_pile_up_over_steps():
     model = tiny()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     batch = uneven_batch()
