@@ -871,9 +871,11 @@ show_figure(*pictures.leak_figure(gaps, bands), caption)
 # now. In use every prompt comes alone, which is the shuffled case. With the mask, both orders give the same number.
 #
 # In the right half there is nothing to know from neighbors, and the model learns to leave them alone. The leak is
-# there, a test finds it, and it costs nothing: the model without mask even ends a little *lower*, in the runs recorded
-# here. Since strangers cannot help to guess, that must be a matter of training (both models are still above the floor),
-# and we have not found out what it is. A mask is no guarantee of a lower loss.
+# there, a test finds it, and it costs next to nothing: the lines of the two models overlap. A mask is no guarantee of
+# a lower loss.
+#
+# All bars with the mask stay a little above zero. The floor is what perfect reading of one document would reach; a
+# small model after a short training is not there yet.
 
 # %% [markdown]
 # > **Popular answer.** "Attention across documents hurts." Or: "nanochat measured it, masks are useless." Both are
