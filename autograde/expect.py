@@ -185,21 +185,6 @@ def number(value: Any, *, what: str = "the answer", case: str = "", hint: str = 
     return result
 
 
-def close_number(
-    value: Any,
-    expected: float,
-    *,
-    rtol: float = 1e-6,
-    what: str = "the answer",
-    case: str = "",
-    hint: str = "",
-) -> None:
-    """A number within `rtol` of the expected one; the message does not name the expected one."""
-    came = number(value, what=what, case=case)
-    if abs(came - expected) > rtol * abs(expected):
-        raise wrong(f"{what} is {came:.6g}, which is not right", case, hint)
-
-
 def whole_number(value: Any, *, what: str = "the answer", case: str = "", hint: str = "") -> int:
     """An integer from anything that `number` accepts and that is of an integer kind (2.0 is not)."""
     if isinstance(value, Tensor | np.ndarray | np.generic) and np.ndim(value) == 0:
