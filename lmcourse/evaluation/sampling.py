@@ -28,7 +28,7 @@ def generate(
         prompt: ids to begin with, at least one.
         tokens: most tokens to add.
         generator: the only source of chance.
-        temperature: divides the logits, in units of 1; 0 takes the likeliest token.
+        temperature: divides the logits, in units of 1; 0, or what rounds to it, takes the likeliest token.
         top_k: choose among this many likeliest tokens; None among all.
         stop: id that ends the text; it is not returned.
 
@@ -48,7 +48,7 @@ def generate(
         raise CourseError(f"prompt: id {outside[0]} is outside the vocabulary 0..{vocab_size - 1}")
     if tokens < 0:
         raise CourseError(f"tokens: expected 0 or more, got {tokens}")
-    if temperature < 0:
+    if not temperature >= 0:  # nan too
         raise CourseError(f"temperature: expected 0 (always the likeliest) or more, got {temperature}")
     if top_k is not None and top_k < 1:
         raise CourseError(f"top_k: expected at least 1 token to choose from, got {top_k}")
@@ -69,7 +69,7 @@ def generate(
 
 
 def _choose(logits: torch.Tensor, generator: torch.Generator, temperature: float, top_k: int | None) -> int:
-    if temperature == 0:
+    if temperature < torch.finfo(logits.dtype).tiny:  # as a divisor it would count as 0
         return int(logits.argmax())
     if top_k is not None and top_k < len(logits):
         bound = logits.topk(top_k).values[-1]

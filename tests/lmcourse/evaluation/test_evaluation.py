@@ -82,6 +82,8 @@ def test_temperature_zero_and_top_one_take_the_likeliest(model):
     for _ in range(6):
         ids.append(int(model(torch.tensor([ids]))[0, -1].argmax()))
     assert greedy == ids[1:]
+    for tiny in (5e-324, 1e-320, 1e-39, 1e-37):
+        assert generate(model, [3], 6, generator(), temperature=tiny) == greedy
 
 
 def test_frequencies_follow_the_softmax(model):
@@ -114,6 +116,7 @@ def test_it_stops_at_the_stop_token_without_returning_it(model):
         ({"prompt": [-1]}, "outside the vocabulary"),
         ({"tokens": -1}, "tokens"),
         ({"temperature": -0.5}, "temperature"),
+        ({"temperature": math.nan}, "temperature"),
         ({"top_k": 0}, "top_k"),
     ],
 )
