@@ -87,8 +87,10 @@ def _refuse_damaged_parts(path: Path, data: dict) -> None:
     """In words of a notebook: what nbformat says of such parts are Python's words about its own insides."""
     if "cells" not in data:
         return  # an old format, which nbformat converts or refuses
+    if type(data.get("nbformat")) is not int:
+        raise CourseError(f"{path} is damaged: its nbformat is no number; take a fresh copy of the notebook")
     if not isinstance(data.get("metadata", {}), dict):
-        raise CourseError(f"{path} is damaged: its metadata are no object; save a fresh copy of the notebook")
+        raise CourseError(f"{path} is damaged: its metadata are no object; take a fresh copy of the notebook")
     for number, cell in enumerate(data["cells"], 1):
         fault = _fault_of(cell)
         if fault:

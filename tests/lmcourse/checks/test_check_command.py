@@ -46,6 +46,8 @@ def damaged(*cells: object, metadata: object = None) -> bytes:
         (damaged({"cell_type": "code", "metadata": None, "source": ""}), "cell 1 has no metadata"),
         (damaged({"cell_type": ["code"], "metadata": {}, "source": ""}), "cell 1 is neither code nor text"),
         (damaged(metadata=[1]), "its metadata are no object"),
+        (damaged().replace(b'"nbformat": 4', b'"nbformat": "4"'), "its nbformat is no number"),
+        (b'{"cells": []}', "its nbformat is no number"),
         (b'{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}', "no mark of W1"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
