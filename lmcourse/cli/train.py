@@ -37,7 +37,7 @@ _MODEL = (
     ("mlp", "feed-forward part: relu2 or swiglu"),
     ("positions", "rotary (distances), learned (places in the document), or both"),
     ("tied", "one matrix for embedding and head"),
-    ("qk-norm", "normalise queries and keys"),
+    ("qk-norm", "normalize queries and keys"),
     ("dropout", "share of activations dropped while training"),
 )
 _TRAINING = (
@@ -107,9 +107,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CourseError: any mistake in the options, the text or the run's folder.
     """
-    os.environ.setdefault(
-        "GOMP_SPINCOUNT", "10000"
-    )  # waiting threads leave busy cores to others; before torch
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # idle threads leave busy cores to others; before torch
     settings = {name: _converted(name, vars(args)[name]) for name in _FIELDS if name in vars(args)}
     stop_at = _whole_number("--stop-at", args.stop_at)
     threads = _whole_number("--threads", args.threads)
@@ -117,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     import torch
 
     from lmcourse.trainer.loop import resume_run, start_run
-    from lmcourse.trainer.run_folder import free_name, remove_run
+    from lmcourse.trainer.run_folder import free_name
 
     if threads:
         torch.set_num_threads(threads)
@@ -127,10 +125,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         config = _config(settings)
         folder = Path(args.out) if args.out else free_name(Path("runs"), config.corpus)
-        if args.overwrite:
-            remove_run(folder)
         print(f"{folder}: {_headline(config)}", flush=True)
-        result = start_run(config, folder, stop_at)
+        result = start_run(config, folder, stop_at, overwrite=args.overwrite)
     print("\n".join(_report(result)))
     if result.state.step == result.config.steps or result.state.step == stop_at:
         return 0

@@ -1,4 +1,4 @@
-"""One layer: attention and a feed-forward part, each on a normalised copy of the residual stream."""
+"""One layer: attention and a feed-forward part, each on a normalized copy of the residual stream."""
 
 from __future__ import annotations
 

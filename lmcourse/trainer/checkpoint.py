@@ -44,7 +44,7 @@ def save_checkpoint(run: Path, step: int, contents: dict[str, dict[str, Any]]) -
     folder = run / "checkpoints"
     target = folder / f"step_{step:06d}"
     partial = folder / f"{target.name}.tmp-{os.getpid()}"
-    before = next((c for c in reversed(list_checkpoints(run)) if c.name < target.name), None)
+    before = next((c for c in reversed(list_checkpoints(run)) if _step(c) < step), None)
     try:
         partial.mkdir(parents=True, exist_ok=True)
         manifest: dict[str, Any] = {"version": VERSION, "step": step, "files": {}}
@@ -86,7 +86,6 @@ def load_checkpoint(run: Path, say: Callable[[str], None]) -> dict[str, dict[str
     Raises:
         CourseError: there is no checkpoint, or none is sound.
     """
-    _remove_partials(run / "checkpoints", "*.tmp-*")  # of a process that was killed while it wrote
     candidates = list_checkpoints(run)
     if not candidates:
         raise CourseError(f"{run}: no checkpoint there to go on from; is this the folder of a run?")
@@ -95,7 +94,7 @@ def load_checkpoint(run: Path, say: Callable[[str], None]) -> dict[str, dict[str
     except (OSError, UnicodeDecodeError):
         latest = candidates[-1]  # without a pointer, the newest
     problems = []
-    for candidate in sorted(candidates, key=lambda c: (c == latest, c.name), reverse=True):
+    for candidate in sorted(candidates, key=lambda c: (c == latest, _step(c)), reverse=True):
         try:
             contents = _read(candidate)
         except _DAMAGE as error:
@@ -110,7 +109,12 @@ def load_checkpoint(run: Path, say: Callable[[str], None]) -> dict[str, dict[str
 def list_checkpoints(run: Path) -> list[Path]:
     """Folders of complete checkpoints, oldest first."""
     found = (run / "checkpoints").glob("step_*")
-    return sorted(f for f in found if f.is_dir() and f.name.removeprefix("step_").isdigit())
+    return sorted((f for f in found if f.is_dir() and f.name.removeprefix("step_").isdigit()), key=_step)
+
+
+def remove_partial_checkpoints(run: Path) -> None:
+    """Remove what a killed process was writing. Only for the process that goes on with the run."""
+    _remove_partials(run / "checkpoints", "*.tmp-*")
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -119,6 +123,10 @@ def write_file(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.removeprefix("step_"))
 
 
 def _read(checkpoint: Path) -> dict[str, dict[str, Any]]:

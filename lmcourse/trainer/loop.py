@@ -16,14 +16,14 @@ from lmcourse.evaluation import Evaluation, evaluate
 from lmcourse.model import Transformer
 from lmcourse.schedules import warmup_cosine
 from lmcourse.trainer.batches import BatchAt, ValidationSet, document_batches, window_batches
-from lmcourse.trainer.checkpoint import load_checkpoint, save_checkpoint
+from lmcourse.trainer.checkpoint import load_checkpoint, remove_partial_checkpoints, save_checkpoint
 from lmcourse.trainer.config import TrainConfig
 from lmcourse.trainer.data import TrainingData, build_data
 from lmcourse.trainer.data_files import load_data, save_data
 from lmcourse.trainer.interrupt import Interruption
 from lmcourse.trainer.log import LogRecord, RunLog
 from lmcourse.trainer.progress import RunProgress
-from lmcourse.trainer.run_folder import create_run, open_run
+from lmcourse.trainer.run_folder import create_run, open_run, remove_run
 from lmcourse.trainer.state import TrainingState, new_state, pack_state, unpack_state
 from lmcourse.trainer.step import training_step
 
@@ -48,7 +48,11 @@ class RunResult:
 
 
 def start_run(
-    config: TrainConfig, folder: Path, stop_at: int | None = None, stream: TextIO | None = None
+    config: TrainConfig,
+    folder: Path,
+    stop_at: int | None = None,
+    stream: TextIO | None = None,
+    overwrite: bool = False,
 ) -> RunResult:
     """Train a new model.
 
@@ -57,12 +61,15 @@ def start_run(
         folder: to be made; it must be new or empty.
         stop_at: save and stop after this step; the run can be resumed.
         stream: for the progress; None is standard output.
+        overwrite: remove a run that is there, once the data of the new one stand.
 
     Raises:
         CourseError: a mistake in the configuration, the text or the folder, a full disk, a loss that is not
             finite. Checkpoints saved before that stay.
     """
     data = build_data(config)
+    if overwrite:
+        remove_run(folder)
     create_run(folder, config)
     try:
         save_data(data, folder)
@@ -85,12 +92,15 @@ def resume_run(folder: Path, stop_at: int | None = None, stream: TextIO | None =
     """
     stream = stream or sys.stdout
     config = open_run(folder)
+    remove_partial_checkpoints(folder)
     contents = load_checkpoint(folder, lambda line: print(line, file=stream))
     data = load_data(folder)
     with torch.random.fork_rng(devices=[]):
         state, warnings = unpack_state(contents, config, data)
         if state.step >= config.steps:
             raise CourseError(f"{folder}: the run is complete ({state.step} of {config.steps} steps)")
+        if stop_at is not None and stop_at <= state.step:
+            raise CourseError(f"--stop-at: {folder} is at step {state.step} already; give a later one")
         for line in warnings:
             print(line, file=stream)
         return _train(folder, config, data, state, stop_at, stream)

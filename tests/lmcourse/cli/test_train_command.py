@@ -55,6 +55,14 @@ def test_overwrite_removes_a_run_and_nothing_else(capsys):
     assert Path("precious/thesis.txt").exists()
 
 
+@pytest.mark.parametrize("mistake", [["--text", "typo.txt"], ["--corpus", "storys"], ["--lr", "fast"]])
+def test_overwrite_with_a_mistake_loses_nothing(capsys, mistake):
+    assert main(["train", *TINY, "--steps", "2", "--out", "run"]) == 0
+    assert main(["train", *mistake, "--out", "run", "--overwrite"]) == 2
+    assert Path("run/log.jsonl").read_text().count("\n") == 2
+    assert list(Path("run/checkpoints").glob("step_*"))
+
+
 def test_stop_resume_and_sample(capsys):
     assert main(["train", *TINY, "--steps", "12", "--stop-at", "5", "--out", "here"]) == 0
     assert "lmcourse train --resume here" in capsys.readouterr().out

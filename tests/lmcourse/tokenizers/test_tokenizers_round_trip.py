@@ -124,7 +124,7 @@ def test_training_texts_are_checked(cls):
 
 @pytest.mark.parametrize("size", [256, 300.0, True, "300"])
 def test_bpe_vocabulary_has_room_for_all_bytes(size):
-    with pytest.raises(CourseError, match="at least 257.* and at most 1,000,000"):
+    with pytest.raises(CourseError, match=r"at least 257.* and at most 1,000,000"):
         BPETokenizer.train([STORY], vocab_size=size)
 
 

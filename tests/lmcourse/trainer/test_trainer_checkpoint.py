@@ -75,12 +75,23 @@ def test_a_full_disk_at_any_moment_leaves_the_old_checkpoint(tmp_path, monkeypat
     assert value_of(tmp_path) == 10
 
 
+def test_steps_are_ordered_as_numbers(tmp_path):
+    for step in (999_998, 999_999, 1_000_000, 1_000_001):
+        save_checkpoint(tmp_path, step, contents(step))
+        assert value_of(tmp_path) == step
+    assert [c.name for c in list_checkpoints(tmp_path)] == ["step_1000000", "step_1000001"]
+    (tmp_path / "latest").unlink()
+    assert value_of(tmp_path) == 1_000_001
+
+
 def test_a_process_killed_while_writing_leaves_no_checkpoint(tmp_path):
     save_checkpoint(tmp_path, 5, contents(5))
     partial = tmp_path / "checkpoints" / "step_000010.tmp-4711"
     partial.mkdir()
     (partial / "model.pt").write_bytes(b"half")
     assert value_of(tmp_path) == 5
+    assert partial.exists()  # a reader cannot know whether its writer lives
+    checkpoint.remove_partial_checkpoints(tmp_path)
     assert not partial.exists()
 
 

@@ -126,6 +126,13 @@ def test_a_complete_run_has_nothing_to_resume(tmp_path, quiet):
         resume_run(tmp_path / "run", stream=quiet)
 
 
+@pytest.mark.parametrize("past", [0, 5])
+def test_a_stop_that_lies_behind_is_named(stopped_run, quiet, past):
+    step = resume_run(stopped_run, stop_at=12, stream=quiet).state.step
+    with pytest.raises(CourseError, match="at step 12 already"):
+        resume_run(stopped_run, stop_at=step - past, stream=quiet)
+
+
 def test_other_data_or_settings_are_refused(stopped_run, quiet):
     config = stopped_run / "config.json"
     saved = config.read_text()
