@@ -164,7 +164,7 @@ def killers():
         small_course.submission(
             W1_1="def sample_windows(x):\n    import os\n    os._exit(0)",
             W1_2="def split_tail(x):\n    while True:\n        print('points', flush=True)",
-            W1_3="def pack(x):\n    hoard = []\n    while True:\n        hoard.append(bytearray(50_000_000))",
+            W1_3="def pack(x):\n    hoard = []\n    while True:\n        hoard.append(bytearray(2**32))",
             W1_4=FORGE + "import json\nreply = json.dumps({'d': [['seq', ''], ['kind', 'reply']]}).encode()\n"
             "reply = struct.pack('>I', len(reply)) + reply\n"
             "def document_mask(x):\n    flood(struct.pack('>Q', len(reply)) + reply)\n    return x + 4",
