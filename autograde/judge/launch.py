@@ -18,6 +18,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -32,6 +33,7 @@ from autograde.judge.limits import Limits
 from lmcourse.errors import CourseError
 
 SOCKET_SECONDS = 0.05
+PREFIX = "submission-"  # of private folders; the judge's process id and a random part follow
 # Names of the judge's environment that a worker gets too: where libraries lie, and nothing else.
 INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 BOOT = "import sys; sys.path += {paths!r}; from worker.main import main; main(*{arguments!r})"
@@ -46,19 +48,30 @@ class Started:
     private: Path
 
     def kill(self) -> int | None:
-        """End the worker and whatever it started, close the channel, delete the folder; the exit status."""
+        """End the worker and whatever it started, close the channel, delete the folder; the exit status.
+
+        What left the worker's session and then lost its parent is known by the home that it inherited; only
+        a process that was given another environment on purpose is not found.
+        """
         strays: list[psutil.Process] = []
         with suppress(psutil.Error):
             strays = psutil.Process(self.process.pid).children(recursive=True)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        for stray in strays:
+        for stray in [*strays, *self._with_its_home()]:
             with suppress(psutil.Error):
                 stray.kill()
         self.channel.close()
         status = self.process.wait()
         shutil.rmtree(self.private, ignore_errors=True)
         return status
+
+    def _with_its_home(self) -> Iterator[psutil.Process]:
+        home = str(self.private / "home")
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):  # another user's process, or one that has just ended
+                if process.environ().get("HOME") == home:
+                    yield process
 
     def said(self) -> str:
         """The last line of the worker's output: the reason when it did not even start."""
@@ -76,7 +89,8 @@ def start(limits: Limits) -> Started:
         OSError: no process or folder can be made.
     """
     libraries = _libraries()
-    private = Path(tempfile.mkdtemp(prefix="submission-"))
+    _clear_leftovers()
+    private = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     ours, theirs = socket.socketpair()
     try:
         _furnish(private)
@@ -102,6 +116,14 @@ def start(limits: Limits) -> Started:
         theirs.close()
     ours.settimeout(SOCKET_SECONDS)
     return Started(process, ours, private)
+
+
+def _clear_leftovers() -> None:
+    """Delete the private folders of judges that were killed before they could do it themselves."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        judge = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if judge.isdecimal() and not psutil.pid_exists(int(judge)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _furnish(private: Path) -> None:

@@ -1,12 +1,16 @@
 """What student code finds around it, asked from inside one worker."""
 
 import os
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 from autograde.judge import launch
+from autograde.judge.ended import AnswerEnded
 from autograde.judge.limits import Limits
 from autograde.judge.remote import RemoteWorker
 from autograde.project import PROJECT
@@ -129,9 +133,59 @@ def test_a_course_among_the_libraries_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_worker_that_cannot_start_is_a_fault_of_the_machine(monkeypatch):
-    from autograde.judge.ended import AnswerEnded
-
     monkeypatch.setattr(launch, "BOOT", "raise SystemExit('no room')")
     with pytest.raises(AnswerEnded) as info:
         RemoteWorker(Limits())
     assert info.value.state == "infrastructure_fault" and "no room" in info.value.message
+
+
+DAEMON = """
+import os
+for _ in range(2):
+    if not os.fork():
+        os.setsid()
+        if not os.fork():
+            for descriptor in range(64):
+                try:
+                    os.close(descriptor)
+                except OSError:
+                    pass
+            {run}
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize("run", ["os.execlp('sleep', 'sleep', '300')", "import time; time.sleep(300)"])
+@pytest.mark.parametrize("end", ["", "os._exit(3)"], ids=["closed by the judge", "ends itself"])
+def test_daemons_that_left_the_session_end_with_the_worker(run, end):
+    worker = RemoteWorker(Limits(cell_seconds=10))
+    home = str(worker.started.private / "home")
+
+    def at_home():
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                found += [process] * (process.environ().get("HOME") == home)
+        return found
+
+    assert worker.run_cell(DAEMON.format(run=run)) is None
+    assert len(at_home()) == 3
+    if end:
+        with pytest.raises(AnswerEnded):
+            worker.run_cell(end)
+    worker.close()
+    psutil.wait_procs(at_home(), timeout=5)
+    assert not at_home() and not worker.started.private.exists()
+
+
+def test_folders_of_judges_that_were_killed_are_deleted_at_the_next_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch.tempfile, "tempdir", str(tmp_path))
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left, used = tmp_path / f"submission-{dead.pid}-x", tmp_path / f"submission-{os.getpid()}-x"
+    others = [tmp_path / "submission-of-mine", tmp_path / "submission-", tmp_path / f"other-{dead.pid}-x"]
+    for folder in (left, used, *others):
+        (folder / "home").mkdir(parents=True)
+    launch.start(Limits()).kill()
+    assert sorted(tmp_path.iterdir()) == sorted([used, *others])
