@@ -19,12 +19,10 @@ import torch
 
 from autograde import expect
 from autograde.exercise import Answer, Draw, HiddenExercise
-from lmcourse.experiments.leak_record import load_recorded_leak
+from lmcourse.experiments.leak_record import MARGIN, load_recorded_leak
 
 EXERCISE = HiddenExercise("W1.8")
 
-# Nats per token, on both sides of the recorded bands.
-MARGIN = 0.08
 # The masked model reads no other document; the order changes only which targets the cut of rows leaves out.
 SAME = 0.02
 # No training of a few hundred steps ends nearer to the floor than this.

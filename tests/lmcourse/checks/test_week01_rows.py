@@ -173,7 +173,8 @@ GAPS = dict(in_order_masked=0.09, in_order_unmasked=-0.14, shuffled_masked=0.09,
 
 @pytest.fixture
 def recorded(monkeypatch) -> None:
-    result = SimpleNamespace(gaps=dict(GAPS))
+    bands = {key: (gap - 0.01, gap + 0.01) for key, gap in GAPS.items()}
+    result = SimpleNamespace(gaps=dict(GAPS), bands=bands)
     monkeypatch.setattr("lmcourse.checks.week01.load_recorded_leak", lambda run=12: result)
 
 
