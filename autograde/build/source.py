@@ -13,6 +13,7 @@ from lmcourse.errors import CourseError
 from lmcourse.exercises import Week
 
 ATTRIBUTES = {"exercise", "role"}
+MARKS = ("BEGIN SOLUTION", "END SOLUTION")
 # What jupytext itself notes about a cell's layout.
 LAYOUT = {"lines_to_next_cell", "lines_to_end_of_cell_marker"}
 
@@ -43,6 +44,8 @@ def read_source(path: Path) -> list[SourceCell]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise CourseError(f"there is no {path}: the week's source is missing") from None
+    except OSError as error:
+        raise CourseError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise CourseError(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     try:
@@ -81,7 +84,15 @@ def _read_cell(cell, where: str) -> SourceCell:
     exercise = cell.metadata.get("exercise")
     if role.needs_exercise and not exercise:
         raise CourseError(f'{where}: role {name!r} needs exercise=, as exercise="W1.4"')
+    if name == "answer" and not _has_solution(cell.source):
+        raise CourseError(f"{where}: an answer has {' and '.join(MARKS)} around its solution, in this order")
     return SourceCell(cell.cell_type, name, exercise, cell.source, where)
+
+
+def _has_solution(text: str) -> bool:
+    """Whether the marks come in pairs, at least one: nbgrader takes a cell without for all solution."""
+    found = [mark for line in text.splitlines() for mark in MARKS if mark in line]
+    return bool(found) and found == list(MARKS) * (len(found) // 2)
 
 
 def _names(kind: str) -> str:

@@ -37,7 +37,7 @@ def test_generated_cells_stand_in_the_anatomy_of_the_course(week, cells_of, text
 
 
 def test_the_check_comes_after_the_last_of_several_answer_cells(week, cells_of, text):
-    second = '# %% exercise="W0.2" role="answer"\nlimit = 3\n\n'
+    second = '# %% exercise="W0.2" role="answer"\n### BEGIN SOLUTION\nlimit = 3\n### END SOLUTION\n\n'
     cells = cells_of(_insert_before(text, 'exercise="W0.2" role="hint"', second))
     assert _roles(week, cells, "W0.2")[3:6] == ["answer", "answer", "check"]
 

@@ -7,6 +7,8 @@ import pytest
 from autograde.build.source import read_source
 from lmcourse.errors import CourseError
 
+ANSWER = '# %% role="answer" exercise="W0.1"\n'
+
 
 def test_cells_keep_their_text_role_and_exercise(cells_of, text):
     cells = cells_of(text)
@@ -27,6 +29,12 @@ def test_cells_keep_their_text_role_and_exercise(cells_of, text):
         ('# %% role="why" exercise="W0.1"\nx = 1', "role 'why' is for markdown cells"),
         ('# %% role="answer"\nx = 1', "role 'answer' needs exercise="),
         ("# %% [raw]\n# x", "a raw cell"),
+        (ANSWER + "x = 1", "an answer has BEGIN SOLUTION and END SOLUTION around"),
+        (ANSWER + "### BEGIN SOLUTION\nx = 1", "an answer has BEGIN SOLUTION and END SOLUTION"),
+        (ANSWER + "x = 1\n### END SOLUTION", "an answer has BEGIN SOLUTION and END SOLUTION"),
+        (ANSWER + "### BEGIN SOLUTIO\nx = 1\n### END SOLUTION", "an answer has BEGIN SOLUTION"),
+        (ANSWER + "### begin solution\nx = 1\n### end solution", "an answer has BEGIN SOLUTION"),
+        (ANSWER + "### END SOLUTION\nx = 1\n### BEGIN SOLUTION", "an answer has BEGIN SOLUTION"),
     ],
 )
 def test_a_faulty_cell_is_named(cells_of, cell, reason):
@@ -48,6 +56,12 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
     path.write_bytes("# %% [markdown]\n# na\u00efve\n".encode("latin-1"))
     with pytest.raises(CourseError, match=r"week00_start\.py is not UTF-8 \(byte 20\)"):
         read_source(path)
+
+
+def test_a_folder_in_place_of_the_file_is_named(tmp_path):
+    (tmp_path / "week00_start.py").mkdir()
+    with pytest.raises(CourseError, match=r"week00_start\.py cannot be read"):
+        read_source(tmp_path / "week00_start.py")
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# %% [markdown]\n\n"])
