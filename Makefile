@@ -58,6 +58,7 @@ grade: setup  ## grade a folder of submissions: make grade WEEK=W1 SUBMISSIONS=p
 bench: setup  ## measure and print the tables in benchmarks/
 	$(BIN)/python -m benchmarks.floor
 	$(BIN)/python -m benchmarks.checks
+	$(BIN)/python -m benchmarks.waiting
 
 lint: setup  ## ruff
 	$(BIN)/ruff check .
