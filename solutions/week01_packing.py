@@ -447,8 +447,8 @@ with torch.no_grad():
     alone = torch.cat([model(part) for part in row.split(lengths.tolist(), dim=1)], dim=1)  # (1, 128, 32)
     for name, settings in variants.items():
         logits = model(row, **settings)  # (1, 128, 32)
-        leak = (model(changed, **settings) - logits)[:, 40:].abs().max()
-        print(f"{name:20} {leak:25.1e}   {(logits - alone).abs().max():34.1e}")
+        moved = (model(changed, **settings) - logits)[:, 40:].abs().max()
+        print(f"{name:20} {moved:25.1e}   {(logits - alone).abs().max():34.1e}")
 
 # %% [markdown]
 # With an `eos` between them and no mask, the change travels. Restarting the positions does not stop it. With the mask

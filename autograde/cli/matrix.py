@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         killed = sum(row.expected == "wrong" for matrix in found for row in matrix.rows)
         print(LEGEND)
-        print(f"{len(found)} exercises, {killed} wrong solutions, {len(faults)} faults")
+        noun = "exercise" if len(found) == 1 else "exercises"
+        print(f"{len(found)} {noun}, {killed} wrong solutions, {len(faults)} faults")
     for fault in faults:
         print(f"autograde: {fault}", file=sys.stderr)
     return 1 if faults else 0

@@ -63,9 +63,12 @@ def _said_once(rows: list[Row], mistakes: list[str]) -> Iterator[Row]:
     """The rows with the text about their mistake; a text that several rows share is said at the first."""
     seen: set[str] = set()
     for row, mistake in zip(rows, mistakes, strict=True):
-        message = " ".join(text for text in (row.message, mistake) if text not in seen)
-        seen |= {row.message, mistake}
-        yield replace(row, message=message.strip())
+        texts = [text for text in (row.message, mistake) if text]
+        message = " ".join(text for text in texts if text not in seen)
+        if texts and not message and row.state in (FAILED, ERROR):
+            message = "The same as above."
+        seen.update(texts)
+        yield replace(row, message=message)
 
 
 def _run(step: Case | PropertyRow, names: StudentNames, seconds: float, found: dict[str, str]) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from lmcourse import packing
+from lmcourse.checks.compare import describe
 from lmcourse.checks.examined import ACCEPTED, verdict_of
 from lmcourse.checks.rows import Names, Row, outcome, picture, property_row
 from lmcourse.experiments.leak_record import MARGIN, load_recorded_leak
@@ -283,6 +284,8 @@ def _compare_with_recorded(names: Names, order: str) -> Row:
     recorded = record.gaps
     keys = [f"{order}_masked", f"{order}_unmasked"]
     leak = names["leak"]
+    if not isinstance(leak, Mapping):
+        raise AssertionError(f"leak is {describe(leak)}; expected a dictionary with four names")
     missing = [key for key in keys if key not in leak]
     if missing:
         raise AssertionError(f"leak has no entry {missing[0]!r}")

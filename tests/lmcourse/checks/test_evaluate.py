@@ -46,6 +46,14 @@ def test_a_clear_case_decides_for_an_unclear_one(evaluate_source):
     assert "allows nothing" not in second.message, "it is said once"
 
 
+def test_a_row_with_nothing_new_to_say_points_to_the_one_that_said_it():
+    wrong = Row("a", "it", "1", "2", False, "Wrong.")
+    other = Row("b", "it", "1", "1", False, "Wrong.")
+    waiting = Row("c", "it", "", "", False, "Not yet.", "not started")
+    said = engine._said_once([wrong, other, Row("d", "it", "1", "1", True), waiting, waiting], [""] * 5)
+    assert [row.message for row in said] == ["Wrong.", "The same as above.", "", "Not yet.", ""]
+
+
 def test_an_unknown_mistake_gets_no_name(evaluate_source):
     message = evaluate_source(RIGHT.replace("tril()", "triu()")).rows[0].message
     assert "elements differ" in message and "Your mask does not" not in message

@@ -194,6 +194,8 @@ def test_a_run_of_ones_own_is_near_enough_to_the_recorded_one(recorded, moved: f
             lambda gaps: {key: gap for key, gap in gaps.items() if "shuffled" in key},
             "no entry 'in_order_masked'",
         ),
+        (lambda gaps: list(gaps.values()), "expected a dictionary"),
+        (lambda gaps: torch.tensor(0.5), "leak is a tensor"),
     ],
 )
 def test_numbers_that_are_no_gaps_are_refused(recorded, change, words: str) -> None:
