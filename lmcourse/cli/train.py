@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 HELP = "Train a small language model on a corpus with a known floor, or on your own text."
 SAMPLE_TOKENS = 120
+MOST_THREADS = 256  # thousands end the process inside the thread library
 
 _DATA = (
     ("corpus", f"what to train on: {', '.join(CORPORA[:-1])} (made on the spot; the floor is known)"),
@@ -124,6 +125,8 @@ def run(args: argparse.Namespace) -> int:
         result = resume_run(find_run(args.resume), stop_at)
     else:
         config = _config(settings)
+        if args.out == "":
+            raise CourseError("--out: name a folder, or leave the option out")
         folder = Path(args.out) if args.out else free_name(Path("runs"), config.corpus)
         print(f"{folder}: {_headline(config)}", flush=True)
         result = start_run(config, folder, stop_at, overwrite=args.overwrite)
@@ -183,6 +186,8 @@ def _whole_number(option: str, text: str | None) -> int | None:
         raise CourseError(f"{option}: expected a whole number, got {text!r}") from None
     if option in ("--stop-at", "--threads") and value < 1:
         raise CourseError(f"{option}: expected at least 1, got {value}")
+    if option == "--threads" and value > MOST_THREADS:
+        raise CourseError(f"{option}: expected at most {MOST_THREADS}, got {value}")
     return value
 
 

@@ -67,9 +67,13 @@ def save_checkpoint(run: Path, step: int, contents: dict[str, dict[str, Any]]) -
             if old not in (target, before):
                 shutil.rmtree(old)
     except OSError as error:
+        rest = (
+            "earlier ones are untouched, make room and resume the run"
+            if list_checkpoints(run)
+            else ("it would have been the first, so make room and start the run again")
+        )
         raise CourseError(
-            f"{target}: the checkpoint cannot be written ({error.strerror or error}); earlier ones are "
-            "untouched, make room and resume the run"
+            f"{target}: the checkpoint cannot be written ({error.strerror or error}); {rest}"
         ) from None
     finally:
         _remove_partials(folder, f"*.tmp-{os.getpid()}")

@@ -71,7 +71,7 @@ class TrainConfig:
         for name, low, high in _BOUNDS:
             value = getattr(self, name)
             if not low <= value <= high:
-                bound = f"at least {low}" if high == float("inf") else f"{low} to {high}"
+                bound = f"at least {low}" if value < low else f"{low} to {high}"
                 raise CourseError(f"{name}: expected {bound}, got {value}")
         if self.batches == "documents" and not self.mask:
             raise CourseError(
@@ -138,24 +138,28 @@ class TrainConfig:
         return cls(**values)
 
 
-_INFINITY = float("inf")
+# Upper ends are beyond any laptop, and below what overflows in a library without saying which setting it was.
 _BOUNDS: tuple[tuple[str, float, float], ...] = (
-    ("vocabulary", 257, _INFINITY),
+    ("vocabulary", 257, 1_000_000),
     ("corpus_tokens", 100, 100_000_000),
-    ("steps", 1, _INFINITY),
-    ("batch", 1, _INFINITY),
-    ("micro_batches", 1, _INFINITY),
+    ("steps", 1, 1_000_000_000),
+    ("batch", 1, 1_000_000),
+    ("micro_batches", 1, 1_000_000),
     ("lr_floor", 0.0, 1.0),
-    ("warmup", 0, _INFINITY),
-    ("weight_decay", 0.0, _INFINITY),
+    ("warmup", 0, 1_000_000_000),
+    ("weight_decay", 0.0, 1e6),
     ("beta1", 0.0, 0.9999999),
     ("beta2", 0.0, 0.9999999),
     ("seed", 0, 2**32 - 1),
-    ("evaluate_every", 1, _INFINITY),
-    ("save_every", 1, _INFINITY),
+    ("evaluate_every", 1, 1_000_000_000),
+    ("save_every", 1, 1_000_000_000),
     ("lr", 1e-12, 1e6),
-    ("clip", 1e-12, _INFINITY),
+    ("clip", 1e-12, 1e12),
     ("validation", 0.001, 0.9),
+    ("context", 1, 1_000_000),
+    ("layers", 1, 1_000),
+    ("heads", 1, 1_000),
+    ("width", 1, 100_000),
 )
 
 

@@ -29,7 +29,12 @@ def save_data(data: TrainingData, run: Path) -> None:
         data.tokenizer.save(run / "tokenizer.json")
     if data.oracle is not None:
         np.save(folder / "oracle.npy", data.oracle)
-    summary = {"vocab_size": data.vocab_size, "eos": data.eos, "fingerprint": data.fingerprint}
+    summary = {
+        "tokenizer": tokenizer,
+        "vocab_size": data.vocab_size,
+        "eos": data.eos,
+        "fingerprint": data.fingerprint,
+    }
     (folder / "data.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
 
 
@@ -47,6 +52,8 @@ def load_data(run: Path) -> TrainingData:
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise CourseError(f"{folder}: the run's data cannot be read ({error}); start the run again") from None
     path = run / "tokenizer.json"
+    if summary.get("tokenizer") and not path.exists():
+        raise CourseError(f"{path}: the run's tokenizer is missing; restore the file, or start the run again")
     tokenizer = load_tokenizer(path) if path.exists() else None
     train, validation = (
         TokenFile(folder / name, fingerprint=tokenizer.fingerprint if tokenizer else "").tokens

@@ -24,7 +24,13 @@ from lmcourse.trainer.interrupt import Interruption
 from lmcourse.trainer.log import LogRecord, RunLog
 from lmcourse.trainer.progress import RunProgress
 from lmcourse.trainer.run_folder import create_run, open_run, remove_run
-from lmcourse.trainer.state import TrainingState, new_state, pack_state, unpack_state
+from lmcourse.trainer.state import (
+    TrainingState,
+    new_state,
+    pack_state,
+    says_where_it_does_not_fit,
+    unpack_state,
+)
 from lmcourse.trainer.step import training_step
 
 
@@ -120,7 +126,8 @@ def load_model(folder: Path, say: Callable[[str], None]) -> tuple[Transformer, T
     contents = load_checkpoint(folder, say)
     data = load_data(folder)
     model = new_state(config, data).model
-    model.load_state_dict(contents["model.pt"])
+    with says_where_it_does_not_fit():
+        model.load_state_dict(contents["model.pt"])
     return model.eval(), data
 
 

@@ -9,6 +9,7 @@ from lmcourse.errors import CourseError
 from lmcourse.trainer.config import TrainConfig
 
 CONFIG = "config.json"
+OWN = (CONFIG, "data", "tokenizer.json", "log.jsonl", "log.csv", "checkpoints", "latest")
 
 
 def free_name(parent: Path, name: str) -> Path:
@@ -34,15 +35,20 @@ def create_run(folder: Path, config: TrainConfig) -> Path:
 
 
 def remove_run(folder: Path) -> None:
-    """Remove a run, if one is there.
+    """Remove a run, if one is there, and nothing but a run.
 
     Raises:
-        CourseError: the folder holds something that is no run, or cannot be removed.
+        CourseError: the folder is no run, holds something that no run makes, or cannot be removed.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if not (folder / CONFIG).is_file():
-        raise CourseError(f"{folder}: is not the folder of a run (no {CONFIG} in it), so it is not removed")
+    try:
+        open_run(folder)
+        foreign = sorted(p.name for p in folder.iterdir() if p.name not in OWN and ".tmp-" not in p.name)
+    except CourseError as error:
+        raise CourseError(f"{error}; so it is not removed") from None
+    if foreign:
+        raise CourseError(f"{folder}: holds {foreign[0]!r}, which no run makes, so it is not removed")
     try:
         shutil.rmtree(folder)
     except OSError as error:

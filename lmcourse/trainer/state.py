@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +65,28 @@ def unpack_state(
     Raises:
         CourseError: the checkpoint belongs to another configuration or to other data.
     """
+    with says_where_it_does_not_fit():
+        return _unpacked(contents, config, data)
+
+
+@contextmanager
+def says_where_it_does_not_fit() -> Iterator[None]:
+    """Turn the many errors of loading a foreign checkpoint into one line.
+
+    Raises:
+        CourseError: what the block loads does not have the shape of this run.
+    """
+    try:
+        yield
+    except (RuntimeError, TypeError, KeyError, ValueError, AttributeError):
+        raise CourseError(
+            "the checkpoint does not fit the run's config.json; restore that file, or start the run again"
+        ) from None
+
+
+def _unpacked(
+    contents: dict[str, dict[str, Any]], config: TrainConfig, data: TrainingData
+) -> tuple[TrainingState, list[str]]:
     saved = contents["state.pt"]
     if TrainConfig.from_json(saved["config"], "the checkpoint's configuration") != config:
         raise CourseError("config.json: differs from the configuration in the checkpoint; restore the file")

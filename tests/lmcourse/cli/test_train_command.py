@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -53,6 +54,34 @@ def test_overwrite_removes_a_run_and_nothing_else(capsys):
     assert main(["train", *TINY, "--steps", "2", "--out", "precious", "--overwrite"]) == 2
     assert "not the folder of a run" in capsys.readouterr().err
     assert Path("precious/thesis.txt").exists()
+
+
+def test_overwrite_spares_what_only_looks_like_a_run(capsys):
+    assert main(["train", *TINY, "--steps", "2", "--out", "run"]) == 0
+    Path("run/notes.txt").write_text("mine")
+    Path("web").mkdir()
+    Path("web/config.json").write_text("{}")
+    Path("web/index.html").write_text("x")
+    for folder, kept in (("run", "notes.txt"), ("web", "index.html")):
+        assert main(["train", *TINY, "--steps", "2", "--out", folder, "--overwrite"]) == 2
+        assert "not removed" in capsys.readouterr().err
+        assert Path(folder, kept).exists() and Path(folder, "config.json").exists()
+
+
+def test_another_shape_in_the_configuration_is_one_line(capsys):
+    assert main(["train", *TINY, "--steps", "2", "--stop-at", "1", "--out", "run"]) == 0
+    config = json.loads(Path("run/config.json").read_text())
+    Path("run/config.json").write_text(json.dumps(config | {"layers": config["layers"] + 1}))
+    assert "config.json" in one_line_error(capsys, "sample", "run")
+    assert "config.json" in one_line_error(capsys, "train", "--resume", "run")
+
+
+def test_a_lost_tokenizer_is_named(capsys):
+    Path("book.txt").write_text("The cat sat on the mat. " * 60)
+    small = ["--layers", "1", "--width", "16", "--heads", "2", "--context", "16", "--steps", "2"]
+    assert main(["train", "--text", "book.txt", *small, "--out", "run"]) == 0
+    Path("run/tokenizer.json").unlink()
+    assert "tokenizer is missing" in one_line_error(capsys, "sample", "run")
 
 
 @pytest.mark.parametrize("mistake", [["--text", "typo.txt"], ["--corpus", "storys"], ["--lr", "fast"]])
@@ -116,6 +145,12 @@ def test_tiny_shakespeare(capsys):
         (["--resume", "nowhere"], "not the folder of a run"),
         (["--resume", "nowhere", "--lr", "1"], "leave out --lr"),
         (["--stop-at", "0"], "--stop-at"),
+        (["--threads", "99999999999"], "--threads: expected at most"),
+        (["--batch", "99999999999999999999"], "batch: expected 1 to"),
+        (["--context", "99999999999999999999"], "context: expected 1 to"),
+        (["--layers", "99999999999999999999"], "layers: expected 1 to"),
+        (["--weight-decay", "inf"], "weight_decay"),
+        (["--out", ""], "--out"),
         (["--out", "short.txt", "--steps", "1", "--corpus", "markov"], "exists already"),
         (["--batches", "rows"], "batches"),
         (["--no-mask", "--batches", "documents"], "mask"),
