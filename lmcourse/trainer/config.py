@@ -30,35 +30,35 @@ class TrainConfig:
     text: str = ""
     tokenizer: str = "word"
     vocabulary: int = 512  # ids of a BPE tokenizer
-    corpus_tokens: int = 300_000  # generated tokens, before the validation share is cut off
-    validation: float = 0.1  # share of the stream's end
+    corpus_tokens: int = 1_500_000  # generated tokens, before the validation share is cut off
+    validation: float = 0.04  # share of the stream's end
     batches: str = "documents"  # whole documents in each row, or random "windows"
     mask: bool = True  # documents do not see each other
     # model
-    context: int = 128
-    layers: int = 4
-    heads: int = 4
-    width: int = 128
-    mlp: str = "relu2"
+    context: int = 256
+    layers: int = 2
+    heads: int = 2
+    width: int = 80
+    mlp: str = "swiglu"
     positions: str = "rotary"
     tied: bool = False
     qk_norm: bool = True
     dropout: float = 0.0
     # training
-    steps: int = 300
-    batch: int = 32  # rows a step
+    steps: int = 2400
+    batch: int = 4  # rows a step
     micro_batches: int = 1  # parts that a step is computed in
-    lr: float = 3e-3  # peak
+    lr: float = 6e-3  # peak
     lr_floor: float = 0.1  # share of the peak that the cosine ends at
-    warmup: int = 30
+    warmup: int = 100
     weight_decay: float = 0.1
     beta1: float = 0.9
     beta2: float = 0.95
     clip: float = 1.0  # largest global norm of the gradient
     seed: int = 0
     # reports
-    evaluate_every: int = 100
-    save_every: int = 100
+    evaluate_every: int = 600
+    save_every: int = 600
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -138,7 +138,7 @@ def test_tiny_shakespeare(capsys):
         (["--text", "none.txt"], "none.txt"),
         (["--text", "empty.txt"], "no text"),
         (["--text", "latin.txt"], "not UTF-8"),
-        (["--text", "short.txt"], "context: a window of 128 tokens does not fit"),
+        (["--text", "short.txt"], "context: a window of 64 tokens does not fit"),
         (["--corpus", "markov", "--text", "short.txt"], "not both"),
         (["--corpus", "text"], "--text"),
         (["--tokenizer", "char"], "--tokenizer"),

@@ -16,6 +16,7 @@ def small_config(**changes) -> TrainConfig:
         "micro_batches": 2,
         "dropout": 0.1,
         "warmup": 3,
+        "lr": 3e-3,
         "evaluate_every": 7,
         "save_every": 5,
     }

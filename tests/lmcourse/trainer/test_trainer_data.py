@@ -74,7 +74,7 @@ def test_text_too_short_for_the_context_is_named(tmp_path):
     path = tmp_path / "short.txt"
     path.write_text("To be, or not to be." * 20, encoding="utf-8")
     with pytest.raises(
-        CourseError, match="context: a window of 128 tokens does not fit in 360 training and 40"
+        CourseError, match="context: a window of 64 tokens does not fit in 360 training and 40"
     ):
         build_data(configure("text", text=str(path)))
     with pytest.raises(CourseError, match="one endless text"):
