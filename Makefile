@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml requirements.lock
 setup: $(STAMP)  ## make the virtual environment and install the pinned packages
 
 demo: setup  ## the whole way in three minutes: train, build the notebooks, grade a sample class
-	$(BIN)/lmcourse train --corpus stories --out runs/demo --overwrite
+	$(BIN)/lmcourse train --corpus stories --threads 1 --out runs/demo --overwrite
 	$(BIN)/autograde build
 	$(BIN)/autograde grade W1 --submissions data/sample_class/W1 --jobs $(JOBS) --time-limit 10
 

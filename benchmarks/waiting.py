@@ -30,7 +30,16 @@ def commands(folder: Path) -> dict[str, tuple[str, ...]]:
     course = ("--course", str(folder / "course"))
     class_w1 = ("W1", "--submissions", "data/sample_class/W1", "--jobs", "2", "--time-limit", "10")
     demo = {
-        "demo: train on stories": (*LMCOURSE, "train", "--corpus", "stories", "--out", str(folder / "run")),
+        "demo: train on stories": (
+            *LMCOURSE,
+            "train",
+            "--corpus",
+            "stories",
+            "--threads",
+            "1",
+            "--out",
+            str(folder / "run"),
+        ),
         "demo: build the notebooks": (*AUTOGRADE, "build", *course),
         "demo: grade the sample class": (
             *(*AUTOGRADE, "grade", *class_w1, *course),
