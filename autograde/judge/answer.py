@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ class Call:
     result: Any
 
 
-class BaseAnswer:
+class BaseAnswer(ABC):
     """An `Answer` (see autograde/exercise.py) on top of `_ask`: a request goes out, a reply comes back."""
 
     isolation = "none"
@@ -72,16 +73,17 @@ class BaseAnswer:
             return Outcome("rejected", error["message"])
         return Outcome("error", f"it raised {error['kind']}: {error['message']}")
 
+    @abstractmethod
     def defined(self) -> dict[str, bool]:
         """Which of the exercise's names exist."""
-        raise NotImplementedError
 
     def forget_calls(self) -> None:
         """Start the record of calls anew; done before each property."""
         self.calls = []
 
+    @abstractmethod
     def _ask(self, kind: str, name: str, payload: bytes, callbacks: dict[str, Callable]) -> dict:
-        raise NotImplementedError
+        """Send a request, with the implementations it may call back, and give the reply."""
 
     def _value_of(self, name: str, reply: dict) -> Any:
         error = reply.get("error")

@@ -29,6 +29,7 @@ from lmcourse.checks.rows import (
 from lmcourse.checks.show import show
 from lmcourse.checks.student import NotStarted, Renamed, StudentNames, explain
 from lmcourse.checks.tables import Case, load_table
+from lmcourse.threads import one_thread
 
 
 def evaluate(exercise_id: str, namespace: Mapping[str, Any], seconds: float = CALL_SECONDS) -> Report:
@@ -38,7 +39,8 @@ def evaluate(exercise_id: str, namespace: Mapping[str, Any], seconds: float = CA
         namespace: the student's names, as of a notebook's kernel.
         seconds: limit of one row; after a row that exceeds it, the remaining rows do not run.
 
-    Global random generators are left as they were, whatever the student's code does with them.
+    Global random generators are left as they were, whatever the student's code does with them. Rows run on one
+    thread: their tensors are tiny, and on a busy machine a second thread made one check take ten seconds.
 
     Raises:
         CourseError: no such exercise.
@@ -74,7 +76,7 @@ def _said_once(rows: list[Row], mistakes: list[str]) -> Iterator[Row]:
 def _run(step: Case | PropertyRow, names: StudentNames, seconds: float, found: dict[str, str]) -> Row:
     """The row of one step; known mistakes that it recognizes go into `found`."""
     entry = step.entry if isinstance(step, Case) else next(iter(names))
-    with kept_global_state() as state:
+    with one_thread(), kept_global_state() as state:
         try:
             if isinstance(step, Case):
                 return _run_case(step, names, seconds, state, found)

@@ -21,7 +21,7 @@ from lmcourse.exercises import week
 ROOT = Path(__file__).parents[3]
 WEEK = week("W1")
 RELEASE = ROOT / "notebooks" / f"{WEEK.notebook}.ipynb"
-CELL_SECONDS, CALL_SECONDS = 20.0, 6.0
+CELL_SECONDS, CALL_SECONDS = 10.0, 2.0
 
 pytestmark = [
     pytest.mark.slow,

@@ -223,3 +223,20 @@ def test_a_property_row_has_the_time_limit_too(monkeypatch):
     source = "def document_mask(x):\n    while True: pass"
     report = property_report(monkeypatch, lambda names: names["document_mask"](1), source, seconds=0.2)
     assert report.reason == "document_mask did not finish in 0.2 s"
+
+
+@pytest.mark.parametrize("before", [1, 2])
+def test_rows_run_on_one_thread_and_give_the_threads_back(before):
+    seen = []
+
+    def hello_check(x):
+        seen.append(torch.get_num_threads())
+        return 2 * x + 1
+
+    found = torch.get_num_threads()
+    torch.set_num_threads(before)
+    try:
+        engine.evaluate("W0.1", {"hello_check": hello_check})
+        assert set(seen) == {1} and torch.get_num_threads() == before
+    finally:
+        torch.set_num_threads(found)
