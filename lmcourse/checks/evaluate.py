@@ -39,8 +39,8 @@ def evaluate(exercise_id: str, namespace: Mapping[str, Any], seconds: float = CA
         namespace: the student's names, as of a notebook's kernel.
         seconds: limit of one row; after a row that exceeds it, the remaining rows do not run.
 
-    Global random generators are left as they were, whatever the student's code does with them. Rows run on one
-    thread: their tensors are tiny, and on a busy machine a second thread made one check take ten seconds.
+    Global random generators are left as they were, whatever the student's code does with them. Rows run on
+    one thread: their tensors are tiny, and on a busy machine a second one made a check take ten seconds.
 
     Raises:
         CourseError: no such exercise.
