@@ -109,8 +109,8 @@ def run(args: argparse.Namespace) -> int:
         CourseError: any mistake in the options, the text or the run's folder.
     """
     # How long idle threads spin before they sleep; torch reads it when it is loaded. A step of the stories on
-    # two cores: 28 ms alone, from 1,000 turns on; with two busy neighbors 69 to 97 ms at 1,000 turns, 175 at
-    # 10,000, and over a second at the default of the library.
+    # two cores: 28 ms alone, at 1,000 turns and at 10,000; beside two busy processes 69 to 97 ms at 1,000 and
+    # 175 ms at 10,000.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     settings = {name: _converted(name, vars(args)[name]) for name in _FIELDS if name in vars(args)}
     stop_at = _whole_number("--stop-at", args.stop_at)
