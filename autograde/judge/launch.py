@@ -18,7 +18,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -33,6 +33,9 @@ from autograde.judge.limits import Limits
 from lmcourse.errors import CourseError
 
 SOCKET_SECONDS = 0.05
+# How often at most, and how far apart, to look for daemons.
+DAEMON_SCANS, DAEMON_SECONDS = 50, 0.01
+CLOCK_SECONDS = 1.0  # by which start times of processes may differ from the system's clock
 PREFIX = "submission-"  # of private folders; the judge's process id and a random part follow
 # Names of the judge's environment that a worker gets too: where libraries lie, and nothing else.
 INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
@@ -46,6 +49,7 @@ class Started:
     process: subprocess.Popen
     channel: socket.socket
     private: Path
+    since: float  # when it was about to start, in seconds of the system's clock
 
     def kill(self) -> int | None:
         """End the worker and whatever it started, close the channel, delete the folder; the exit status.
@@ -58,20 +62,35 @@ class Started:
             strays = psutil.Process(self.process.pid).children(recursive=True)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        for stray in [*strays, *self._with_its_home()]:
+        for stray in strays:
             with suppress(psutil.Error):
                 stray.kill()
+        self._kill_daemons()
         self.channel.close()
         status = self.process.wait()
         shutil.rmtree(self.private, ignore_errors=True)
         return status
 
-    def _with_its_home(self) -> Iterator[psutil.Process]:
+    def _kill_daemons(self) -> None:
+        """End what has the worker's home, until a look finds nothing that has it or may have it.
+
+        In the middle of an exec a process has no environment for a moment, and could be taken for another's;
+        and what was ended may have started one more.
+        """
         home = str(self.private / "home")
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):  # another user's process, or one that has just ended
-                if process.environ().get("HOME") == home:
-                    yield process
+        for _ in range(DAEMON_SCANS):
+            again = False
+            for process in psutil.process_iter():
+                with suppress(psutil.Error, OSError):  # another user's process, or one that has just ended
+                    environment = process.environ()
+                    if environment.get("HOME") == home:
+                        again = True
+                        process.kill()
+                    elif not environment and process.create_time() >= self.since:
+                        again = True
+            if not again:
+                return
+            time.sleep(DAEMON_SECONDS)
 
     def said(self) -> str:
         """The last line of the worker's output: the reason when it did not even start."""
@@ -92,6 +111,7 @@ def start(limits: Limits) -> Started:
     _clear_leftovers()
     private = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     ours, theirs = socket.socketpair()
+    since = time.time() - CLOCK_SECONDS
     try:
         _furnish(private)
         arguments = (theirs.fileno(), limits.memory_bytes, CALLBACK_CAPS.bytes, CALLBACK_CAPS.nodes)
@@ -115,7 +135,7 @@ def start(limits: Limits) -> Started:
     finally:
         theirs.close()
     ours.settimeout(SOCKET_SECONDS)
-    return Started(process, ours, private)
+    return Started(process, ours, private, since)
 
 
 def _clear_leftovers() -> None:

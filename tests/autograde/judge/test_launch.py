@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -139,6 +140,44 @@ def test_a_worker_that_cannot_start_is_a_fault_of_the_machine(monkeypatch):
     assert info.value.state == "infrastructure_fault" and "no room" in info.value.message
 
 
+def wait_for(condition, seconds=10):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+class Between:
+    """A young process that shows its environment only from the third look on, as in the middle of an exec."""
+
+    def __init__(self, home):
+        self.home, self.looks, self.killed = home, 0, False
+
+    def environ(self):
+        if self.killed:
+            raise psutil.NoSuchProcess(0)
+        self.looks += 1
+        return {"HOME": self.home} if self.looks > 2 else {}
+
+    def create_time(self):
+        return time.time()
+
+    def kill(self):
+        self.killed = True
+
+
+def test_a_daemon_in_the_middle_of_an_exec_is_not_missed(monkeypatch):
+    started = launch.start(Limits())
+    daemon = Between(str(started.private / "home"))
+    other, kernel = Between("/elsewhere"), Between("/elsewhere")
+    kernel.create_time = lambda: 0.0
+    kernel.environ = lambda: {}
+    monkeypatch.setattr(launch.psutil, "process_iter", lambda: iter([daemon, other, kernel]))
+    started.kill()
+    assert daemon.killed and not other.killed and not kernel.killed
+    assert daemon.looks == 3  # and no longer than needed
+
+
 DAEMON = """
 import os
 for _ in range(2):
@@ -169,12 +208,14 @@ def test_daemons_that_left_the_session_end_with_the_worker(run, end):
                 found += [process] * (process.environ().get("HOME") == home)
         return found
 
-    assert worker.run_cell(DAEMON.format(run=run)) is None
-    assert len(at_home()) == 3
-    if end:
-        with pytest.raises(AnswerEnded):
-            worker.run_cell(end)
-    worker.close()
+    try:
+        assert worker.run_cell(DAEMON.format(run=run)) is None
+        wait_for(lambda: len(at_home()) == 3)  # one in the middle of an exec has no environment yet
+        if end:
+            with pytest.raises(AnswerEnded):
+                worker.run_cell(end)
+    finally:
+        worker.close()
     psutil.wait_procs(at_home(), timeout=5)
     assert not at_home() and not worker.started.private.exists()
 
