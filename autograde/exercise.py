@@ -52,6 +52,14 @@ class Answer(Protocol):
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """The same for another function of the exercise."""
 
+    def drive(self, driver: str, *args: Any) -> Any:
+        """Run a driver of `lmcourse.checks.drivers`, as "week02.accumulate", on the student's names.
+
+        For what no plain data can carry: a function that takes a model, a class. The driver builds it from
+        `args` on the student's side, runs the student's code and gives plain data back. It is open code and
+        decides nothing: the property compares what comes back with its own oracle.
+        """
+
     def value(self, name: str) -> Any:
         """A variable that the student set."""
 
@@ -119,6 +127,8 @@ class HiddenExercise:
     manners_points: float = 0.0
     # Names of arguments that the contract allows to be changed in place.
     may_change: tuple[str, ...] = ()
+    # Driver that hands an implementation to the student's test in another form than a function, as a class.
+    test_driver: str = ""
     # Seconds of processor time for one call of a student's function.
     call_seconds: float = 5.0
 

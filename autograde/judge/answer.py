@@ -23,7 +23,7 @@ MAX_CALLBACKS = 2_000  # in one run of a student's test
 class Call:
     """One question and its answer; `payload` holds the arguments as bytes, so that nobody can change them."""
 
-    kind: str  # "call" or "value"
+    kind: str  # "call", "drive" or "value"
     name: str
     payload: bytes
     result: Any
@@ -54,6 +54,15 @@ class BaseAnswer(ABC):
             self._record(Call("call", name, payload, result))
         return result
 
+    def drive(self, driver: str, *args: Any) -> Any:
+        name = self.exercise.entry
+        payload = codec.dumps(((driver, *args), {}))
+        reply = self._ask("drive", name, payload, {})
+        self._watch_manners(name, reply)
+        result = self._value_of(name, reply)
+        self._record(Call("drive", name, payload, result))
+        return result
+
     def value(self, name: str) -> Any:
         payload = codec.dumps(((), {}))
         result = self._value_of(name, self._ask("value", name, payload, {}))
@@ -62,8 +71,10 @@ class BaseAnswer(ABC):
 
     def test(self, implementation: Callable) -> Outcome:
         callbacks: dict[str, Callable] = {}
-        payload = codec.dumps(((implementation,), {}), callbacks)
-        reply = self._ask("call", self.exercise.entry, payload, callbacks)
+        driver = self.exercise.test_driver
+        args = (driver, implementation) if driver else (implementation,)
+        payload = codec.dumps((args, {}), callbacks)
+        reply = self._ask("drive" if driver else "call", self.exercise.entry, payload, callbacks)
         error = reply.get("error")
         if error is None:
             returned = reply.get("value")

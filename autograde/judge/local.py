@@ -35,7 +35,10 @@ class LocalAnswer(BaseAnswer):
             reply = {"value": self.names[name], "changed": {}, "manners": []}
         else:
             args, kwargs = codec.loads(payload, lambda key: _proxy(callbacks[key]))
-            reply = calls.perform(self.names[name], args, kwargs)
+            if kind == "drive":
+                reply = calls.drive(self.names, name, args)
+            else:
+                reply = calls.perform(self.names[name], args, kwargs)
         reply = codec.loads(calls.encode(reply))
         self.cpu_seconds += time.process_time() - started
         if reply.get("error", {}).get("kind") == "KeyboardInterrupt":

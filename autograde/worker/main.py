@@ -45,7 +45,10 @@ class Worker:
             return calls.encode({"value": self.shell.get(name), "changed": {}, "manners": []})
         active = {"seq": request["seq"]}
         args, kwargs = codec.loads(request["payload"], lambda callback: self.proxy(callback, active))
-        reply = calls.perform(self.shell.get(name), args, kwargs)
+        if kind == "drive":
+            reply = calls.drive(self.shell.names, name, args)
+        else:
+            reply = calls.perform(self.shell.get(name), args, kwargs)
         active.clear()
         return calls.encode(reply)
 

@@ -47,6 +47,11 @@ class Shell:
             error = escaped
         return {"error": None if error is None else describe(error)}
 
+    @property
+    def names(self) -> dict[str, Any]:
+        """Everything that the notebook has defined so far."""
+        return self.shell.user_ns
+
     def has(self, name: str) -> bool:
         return name in self.shell.user_ns
 
