@@ -14,12 +14,12 @@ ROOT = Path(__file__).resolve().parents[1]
 # Later rooms may import earlier ones, never the other way round.
 LAYERS = [
     {"errors", "exercises", "corpora", "tokenizers", "packing", "toys", "threads"},
-    {"model", "objective", "optimizers", "schedules"},
+    {"distributed", "model", "objective", "optimizers", "schedules"},
     {"evaluation"},
     {"trainer"},
     {"experiments", "figures"},
     {"widgets", "checks"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 
 
