@@ -18,13 +18,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from lmcourse.corpora import MarkovCorpus, RegimeDocs, StoryGrammar
 from lmcourse.model import Transformer
 from lmcourse.packing import Batch
 from lmcourse.trainer import TrainConfig, configure, training_step
 from lmcourse.trainer.data import TrainingData, build_data
-from lmcourse.trainer.loop import batches_of, learning_rate
+from lmcourse.trainer.loop import batches_of, rate_factor
 from lmcourse.trainer.state import new_state
 
 SEEDS = (0, 1, 2)
@@ -125,7 +127,7 @@ def model_table() -> str:
             model, seconds = train(config, data, broken)
             _, validation = batches_of(config, data)
             exact = data.oracle[validation.places[:, 1:][validation.counted].numpy()]
-            own = target_nats(model, (broken_mask(b) if broken else b for b in validation))
+            own = target_nats(model, validation)
             blocks = np.array_split(own - exact, 100)
             gap, error = ratio(np.array([b.sum() for b in blocks]), np.array([len(b) for b in blocks]))
             shown = [f"{own.mean():.4f}", f"{exact.mean():.4f}", f"{gap:+.4f}", f"{error:.4f}"]
@@ -144,19 +146,21 @@ def row(*cells: object) -> str:
 
 def train(config: TrainConfig, data: TrainingData, broken: bool) -> tuple[Transformer, float]:
     state = new_state(config, data)
+    if broken:
+        state.model.plan = lambda tokens, doc_id: off_by_one
     batch_at, _ = batches_of(config, data)
     began = time.perf_counter()
     for step in range(config.steps):
-        batch = broken_mask(batch_at(step)) if broken else batch_at(step)
-        training_step(state.model, state.optimizer, [batch], learning_rate(config, step), config.clip)
+        training_step(state.model, state.optimizer, [batch_at(step)], rate_factor(config, step), config.clip)
     return state.model, time.perf_counter() - began
 
 
-def broken_mask(batch: Batch) -> Batch:
-    """Causal attention off by one: query i may attend to keys up to i+1."""
-    B, T = batch.inputs.shape
-    mask = torch.ones(T, T, dtype=torch.bool).tril(1).expand(B, T, T)
-    return Batch(batch.inputs, batch.targets, batch.keep, batch.positions, mask)
+def off_by_one(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> Tensor:
+    """Causal attention gone wrong: query i may attend to keys up to i+1."""
+    T = q.shape[1]
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    mask = torch.ones(T, T, dtype=torch.bool).tril(1)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout).transpose(1, 2)
 
 
 def target_nats(model: Transformer, batches: Iterable[Batch]) -> np.ndarray:
@@ -165,7 +169,7 @@ def target_nats(model: Transformer, batches: Iterable[Batch]) -> np.ndarray:
     with torch.inference_mode():
         parts = []
         for batch in batches:
-            logits = model(batch.inputs, batch.positions, batch.mask).double()  # (B, T, V)
+            logits = model(batch.inputs, batch.positions, batch.doc_id).double()  # (B, T, V)
             nats = -logits.log_softmax(-1).gather(2, batch.targets[..., None])[..., 0]
             parts.append(nats[batch.keep])
     return torch.cat(parts).numpy()

@@ -422,14 +422,14 @@ lmcourse.widgets.packing(eos=True, window=33)
 # "There is an `eos` in between, the model can see that a new text begins." It can, and it may even learn to use it.
 # But `eos` is a token like any other: it closes no door. And what about counting positions from 0 again in each
 # document? The next two cells measure both. One row holds four documents; we change one token in the first, and look
-# at the logits of the other three. The model is the course's own, with random weights.
+# at the logits of the other three. The model is the course's own, with random weights; given the ids, it makes the
+# mask.
 
 # %% role="show"
 model = Transformer(TransformerConfig(vocab_size=32, context=128, layers=3, heads=2, width=64), seed=0).eval()
 lengths = torch.tensor([40, 3, 50, 35])
 doc_id = torch.repeat_interleave(torch.arange(4), lengths)[None]  # (1, 128)
 restart = torch.cat([torch.arange(int(n)) for n in lengths])[None]  # (1, 128): from 0 in each document
-mask = (doc_id[:, :, None] == doc_id[:, None, :]) & torch.ones(128, 128, dtype=torch.bool).tril()
 row = torch.randint(1, 32, (1, 128), generator=torch.Generator().manual_seed(0))
 row[0, lengths.cumsum(0) - 1] = 0  # each document ends in eos
 changed = row.clone()
@@ -439,8 +439,8 @@ changed[0, 5] = 1 + row[0, 5] % 31  # another token, inside the first document
 variants = {
     "neither": {},
     "positions restart": {"positions": restart},
-    "mask": {"mask": mask},
-    "mask and restart": {"mask": mask, "positions": restart},
+    "mask": {"doc_id": doc_id},
+    "mask and restart": {"doc_id": doc_id, "positions": restart},
 }
 print(f"{'':20} leak into later documents   difference to each document alone")
 with torch.no_grad():

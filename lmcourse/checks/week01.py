@@ -271,7 +271,7 @@ def _model_fn(masked: bool) -> Callable[..., Tensor]:
     def model_fn(tokens: Tensor, doc_id: Tensor, training: bool = True) -> Tensor:
         model.train(training)
         with torch.no_grad():
-            return model(tokens, mask=packing.document_mask(doc_id) if masked else None)
+            return model(tokens, doc_id=doc_id if masked else None)
 
     return model_fn
 

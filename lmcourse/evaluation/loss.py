@@ -45,7 +45,7 @@ def evaluate(model: Transformer, batches: Iterable[Batch]) -> Evaluation:
     try:
         with torch.inference_mode():
             for batch in batches:
-                logits = model(batch.inputs, batch.positions, batch.mask)  # (B, T, V)
+                logits = model(batch.inputs, batch.positions, batch.doc_id)  # (B, T, V)
                 total += masked_cross_entropy(logits, batch.targets, batch.keep, count=1).item()
                 tokens += batch.count
     finally:

@@ -103,8 +103,8 @@ def _train(corpus: RegimeDocs, rows: Tensor, steps: int, seed: int, masked: bool
     order = torch.randperm(len(rows), generator=generator_for(seed))
     for step in range(steps):
         batch = _view(document_batch(rows[order[step * B : (step + 1) * B]], corpus.eos_id), masked)
-        lr = warmup_cosine(step, peak=LEARNING_RATE, floor=LEARNING_RATE / 10, warmup=WARMUP, total=steps)
-        training_step(model, optimizer, [batch], lr, clip=1.0)
+        factor = warmup_cosine(step, peak=1.0, floor=0.1, warmup=WARMUP, total=steps)
+        training_step(model, optimizer, [batch], factor, clip=1.0)
     return model
 
 
@@ -127,7 +127,7 @@ def _validation(corpus: RegimeDocs, documents: list[np.ndarray]) -> tuple[list[B
         batch = document_batch(part, corpus.eos_id)
         begun_here = (batch.inputs == corpus.eos_id).cumsum(1) > 0
         keep = batch.keep & begun_here
-        batches.append(Batch(batch.inputs, batch.targets, keep, batch.positions, batch.mask))
+        batches.append(Batch(batch.inputs, batch.targets, keep, batch.positions, batch.doc_id))
         exact.append(part_nats[:, 1:][keep])
     return batches, float(torch.cat(exact).mean())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lmcourse.model.attend import Attend
 from lmcourse.model.attention import Attention
 from lmcourse.model.config import TransformerConfig
 from lmcourse.model.linear import linear
@@ -45,7 +46,7 @@ class Block(nn.Module):
         self.mlp = SwiGLU(config.width) if config.mlp == "swiglu" else ReLU2(config.width)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, angles: Tensor | None, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, angles: Tensor | None, attend: Attend) -> Tensor:
         """x: (B, T, width) -> (B, T, width)"""
-        x = x + self.dropout(self.attention(self.attention_norm(x), angles, mask))
+        x = x + self.dropout(self.attention(self.attention_norm(x), angles, attend))
         return x + self.dropout(self.mlp(self.mlp_norm(x)))

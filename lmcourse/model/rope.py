@@ -24,8 +24,8 @@ def rotate(x: Tensor, angles: Tensor) -> Tensor:
     """Turn the pairs (x[i], x[i + D/2]) of each head; the result has the type of `x`.
 
     Args:
-        x: (B, H, T, D) queries or keys.
-        angles: cosines and sines, (2, T, D/2), or (2, B, 1, T, D/2) where positions differ by row; float32.
+        x: (B, T, H, D) queries or keys.
+        angles: cosines and sines, float32; (2, T, 1, D/2), or (2, B, T, 1, D/2) if positions differ by row.
     """
     cos, sin = angles
     first, second = x.chunk(2, dim=-1)

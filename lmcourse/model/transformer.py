@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lmcourse.errors import CourseError
+from lmcourse.model.attend import Attend, plan_attention
 from lmcourse.model.block import Block
 from lmcourse.model.config import TransformerConfig
 from lmcourse.model.linear import embedding, linear
@@ -24,11 +25,13 @@ class Transformer(nn.Module):
         config: the shape.
         seed: of the initial weights. They come from an own generator in the order of the parameters' names,
             so they depend neither on the global generator nor on the order in which modules were made.
+        attention: back-end of `lmcourse.model.attend`; all of them give the same logits.
     """
 
-    def __init__(self, config: TransformerConfig, seed: int = 0) -> None:
+    def __init__(self, config: TransformerConfig, seed: int = 0, attention: str = "auto") -> None:
         super().__init__()
         self.config = config
+        self.attention = attention
         self.embedding = embedding(config.vocab_size, config.width)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -62,14 +65,20 @@ class Transformer(nn.Module):
                     std = head_std
                 parameter.copy_(torch.normal(0.0, std, parameter.shape, generator=generator))
 
-    def forward(self, tokens: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+    def plan(self, tokens: Tensor, doc_id: Tensor | None) -> Attend:
+        """Who looks at whom in this batch, for all layers."""
+        return plan_attention(doc_id, tokens, self.embedding.weight.dtype, self.attention)
+
+    def forward(
+        self, tokens: Tensor, positions: Tensor | None = None, doc_id: Tensor | None = None
+    ) -> Tensor:
         """Logits of the next token at every place.
 
         Args:
             tokens: (B, T) int64, T <= config.context.
             positions: (B, T) int64, each below config.context; None means 0..T-1 in every row.
-            mask: (B, T, T) bool, true where query i may attend to key j, built once per batch and shared by
-                all layers; None means causal attention over the whole row.
+            doc_id: (B, T) integer ids, unique per document within a row: a token sees itself and the earlier
+                ones of its document. None takes each row as one document.
 
         Returns:
             (B, T, V) logits.
@@ -85,9 +94,10 @@ class Transformer(nn.Module):
             x = x + (self.position.weight[:T] if positions is None else self.position(positions))
         angles = None
         if self.rope is not None:
-            # (2, T, D/2), or (2, B, 1, T, D/2)
-            angles = self.rope[:, :T] if positions is None else self.rope[:, positions].unsqueeze(2)
+            # (2, T, 1, D/2), or (2, B, T, 1, D/2)
+            angles = (self.rope[:, :T] if positions is None else self.rope[:, positions]).unsqueeze(-2)
         x = self.dropout(x)
+        attend = self.plan(tokens, doc_id)
         for block in self.blocks:
-            x = block(x, angles, mask)
+            x = block(x, angles, attend)
         return self.head(self.final_norm(x))  # (B, T, V)

@@ -88,7 +88,7 @@ class ValidationSet:
     def __iter__(self) -> Iterator[Batch]:
         for rows, counted in self._chunks(self.counted):
             batch = self._batch(rows)
-            yield Batch(batch.inputs, batch.targets, counted, batch.positions, batch.mask)
+            yield Batch(batch.inputs, batch.targets, counted, batch.positions, batch.doc_id)
 
     def mean_over_targets(self, values: np.ndarray) -> float:
         """Mean of a quantity per token of the stream, (N,), over the targets that count."""

@@ -16,10 +16,15 @@ LENGTHS = {
 }
 
 
-@pytest.fixture(scope="module", params=["rotary", "both"])
+@pytest.fixture(
+    scope="module",
+    params=[("rotary", "mask"), ("both", "mask"), ("both", "documents"), ("both", "plain")],
+    ids=str,
+)
 def model(request) -> Transformer:
-    config = TransformerConfig(V, context=64, layers=3, heads=2, width=32, positions=request.param)
-    return Transformer(config, seed=5).eval()
+    positions, attention = request.param
+    config = TransformerConfig(V, context=64, layers=3, heads=2, width=32, positions=positions)
+    return Transformer(config, seed=5, attention=attention).eval()
 
 
 def row_of(lengths, T: int = 34) -> torch.Tensor:
@@ -31,7 +36,7 @@ def row_of(lengths, T: int = 34) -> torch.Tensor:
 
 
 def logits_of(model: Transformer, batch: Batch) -> torch.Tensor:
-    return model(batch.inputs, batch.positions, batch.mask)
+    return model(batch.inputs, batch.positions, batch.doc_id)
 
 
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
@@ -45,7 +50,7 @@ def test_documents_do_not_leak(model, lengths):
             continue
         inputs = batch.inputs.clone()
         inputs[0, place] = inputs[0, place] % (V - 1) + 1
-        after = model(inputs, batch.positions, batch.mask)[0]
+        after = model(inputs, batch.positions, batch.doc_id)[0]
         may_move = (doc_id == doc_id[place]) & (torch.arange(len(doc_id)) >= place)
         assert torch.equal(after[~may_move], before[~may_move])
         assert not torch.equal(after[place], before[place])  # the probe works
@@ -95,7 +100,7 @@ def test_positions_that_do_not_start_again_show_only_where_they_are_learned(mode
     """With the right mask, rotary positions give the same logits with and without the restart."""
     batch = document_batch(row_of((9, 11, 7)), EOS)
     with torch.no_grad():
-        moved = (model(batch.inputs, None, batch.mask) - logits_of(model, batch)).abs().max()
+        moved = (model(batch.inputs, None, batch.doc_id) - logits_of(model, batch)).abs().max()
     assert (moved <= 1e-5) == (model.config.positions == "rotary")
 
 

@@ -55,5 +55,5 @@ def test_ids_from_eos_split_a_row_as_the_packer_does():
 def test_padding_sees_itself_only_and_counts_nowhere():
     batch = document_batch(torch.tensor([[1, 2, EOS, EOS, EOS, EOS]]), EOS)
     assert batch.count == 2
-    assert torch.equal(batch.mask[0, 3], torch.tensor([False, False, False, True, False]))
+    assert torch.equal(document_mask(batch.doc_id)[0, 3], torch.tensor([False, False, False, True, False]))
     assert batch.positions.tolist() == [[0, 1, 2, 0, 0]]

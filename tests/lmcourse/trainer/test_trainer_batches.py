@@ -64,7 +64,7 @@ def test_validation_without_mask_counts_all_but_the_first_token():
     tokens = documents(3, 12)
     batches = list(ValidationSet(tokens, 4, 7, None, whole_documents=False))
     assert torch.cat([b.targets[b.keep] for b in batches]).tolist() == tokens[1:].tolist()
-    assert all(b.mask is None for b in batches)
+    assert all(b.doc_id is None for b in batches)
 
 
 def test_mean_over_targets_takes_the_same_targets():
