@@ -97,6 +97,37 @@ WEEKS: tuple[Week, ...] = (
             ),
         ),
     ),
+    Week(
+        "W2",
+        "normalization",
+        "What exactly do we average?",
+        core_minutes=80,
+        depth_minutes=48,
+        exercises=(
+            Exercise(
+                "W2.1", "Two means by hand", "N", 4, 5, True, 1, ("token_mean", "example_mean", "weight_ratio")
+            ),
+            Exercise("W2.2", "Masked cross-entropy", "F", 14, 15, True, 2, ("masked_cross_entropy",)),
+            Exercise(
+                "W2.3", "The mean over examples", "F", 6, 8, False, 1, ("per_example_mean_loss", "gives_two_and_a_half")
+            ),
+            Exercise("W2.4", "Accumulate exactly", "F", 16, 20, True, 2, ("accumulate",)),
+            Exercise("W2.5", "Repair a training step", "R", 12, 15, True, 2, ("train_step",)),
+            Exercise("W2.6", "Write the test for accumulation", "T", 20, 25, True, 3, ("test_accumulation",)),
+            Exercise("W2.7", "Across ranks", "F", 10, 15, False, 2, ("rank_gradients",)),
+            Exercise(
+                "W2.8",
+                "Who notices a forgotten division?",
+                "N+W",
+                8,
+                25,
+                False,
+                3,
+                ("forgot", "shows_it"),
+                written_points=10,
+            ),
+        ),
+    ),
 )
 
 
