@@ -105,11 +105,25 @@ WEEKS: tuple[Week, ...] = (
         depth_minutes=48,
         exercises=(
             Exercise(
-                "W2.1", "Two means by hand", "N", 4, 5, True, 1, ("token_mean", "example_mean", "weight_ratio")
+                "W2.1",
+                "Two means by hand",
+                "N",
+                4,
+                5,
+                True,
+                1,
+                ("token_mean", "example_mean", "weight_ratio"),
             ),
             Exercise("W2.2", "Masked cross-entropy", "F", 14, 15, True, 2, ("masked_cross_entropy",)),
             Exercise(
-                "W2.3", "The mean over examples", "F", 6, 8, False, 1, ("per_example_mean_loss", "gives_two_and_a_half")
+                "W2.3",
+                "The mean over examples",
+                "F",
+                6,
+                8,
+                False,
+                1,
+                ("per_example_mean_loss", "gives_two_and_a_half"),
             ),
             Exercise("W2.4", "Accumulate exactly", "F", 16, 20, True, 2, ("accumulate",)),
             Exercise("W2.5", "Repair a training step", "R", 12, 15, True, 2, ("train_step",)),

@@ -47,5 +47,7 @@ def oracle(
         loss = loss + nll[keep].sum()
     loss = loss / max(1, count(micro_batches) if total is None else total)
     gradients = torch.autograd.grad(loss, (embedding, head), allow_unused=True)
-    filled = [torch.zeros_like(w) if g is None else g for g, w in zip(gradients, (embedding, head), strict=True)]
+    filled = [
+        torch.zeros_like(w) if g is None else g for g, w in zip(gradients, (embedding, head), strict=True)
+    ]
     return loss.item(), filled

@@ -12,7 +12,9 @@ from autograde.exercise import Answer
 SIZES = ((1, 1, 2), (2, 5, 7), (4, 3, 11), (3, 8, 5))  # B, T, V
 
 
-def inputs(rng: np.random.Generator, B: int, T: int, V: int, share: float = 0.6) -> tuple[Tensor, Tensor, Tensor]:
+def inputs(
+    rng: np.random.Generator, B: int, T: int, V: int, share: float = 0.6
+) -> tuple[Tensor, Tensor, Tensor]:
     """(B, T, V) float32 logits, (B, T) int64 targets, (B, T) bool mask with at least one kept place."""
     logits = torch.from_numpy(rng.normal(scale=2.0, size=(B, T, V))).float()
     targets = torch.from_numpy(rng.integers(0, V, size=(B, T)))
@@ -51,7 +53,9 @@ def compare(answer: Answer, oracle, case: str, data: tuple[Tensor, Tensor, Tenso
     """Loss of the student's function against the oracle."""
     came = answer(*(part.clone() for part in data))
     loss = expect.shape(came, (), what="the loss", case=case, hint="One number: a scalar tensor.")
-    expect.close(loss, oracle(*data), terms=data[1].numel() * data[0].shape[-1], what="the loss", case=case, hint=hint)
+    expect.close(
+        loss, oracle(*data), terms=data[1].numel() * data[0].shape[-1], what="the loss", case=case, hint=hint
+    )
 
 
 def compare_gradient(
@@ -64,5 +68,7 @@ def compare_gradient(
         reason = "the loss has no gradient: it must stay a tensor that depends on the logits"
         raise expect.wrong(reason, case, hint)
     _, right = with_gradient(oracle, *data)
-    expect.close(gradient, right, terms=data[1].numel(), what="the gradient of the logits", case=case, hint=hint)
+    expect.close(
+        gradient, right, terms=data[1].numel(), what="the gradient of the logits", case=case, hint=hint
+    )
     return gradient

@@ -23,9 +23,9 @@ EXERCISE.set_reference(token_mean=TOKEN_MEAN, example_mean=EXAMPLE_MEAN, weight_
 EXERCISE.variant("whole numbers and tensors", "any kind of number will do", example_mean=2.5, weight_ratio=4)(
     torch.tensor(1.6)
 )
-EXERCISE.variant(
-    "fractions", "exact fractions", example_mean=Fraction(5, 2), weight_ratio=np.float32(4.0)
-)(Fraction(8, 5))
+EXERCISE.variant("fractions", "exact fractions", example_mean=Fraction(5, 2), weight_ratio=np.float32(4.0))(
+    Fraction(8, 5)
+)
 
 EXERCISE.mutant(
     "means swapped",
@@ -53,7 +53,8 @@ EXERCISE.mutant(
 )(TOKEN_MEAN)
 EXERCISE.mutant(
     "ratio of the losses' shares",
-    "Your ratio compares whole examples, which weigh the same in that mean; compare one token with one token.",
+    "Your ratio compares whole examples, which weigh the same in that mean; compare one token with one "
+    "token.",
     weight_ratio=1,
 )(TOKEN_MEAN)
 EXERCISE.mutant("texts", "Your answers are texts; give numbers.", example_mean="2.5", weight_ratio="4")("1.6")
@@ -62,7 +63,9 @@ EXERCISE.mutant("nothing yet", "Your answers are still empty.", example_mean=Non
 
 @EXERCISE.property("the mean over tokens", 1.5)
 def _(answer: Answer, draw: Draw) -> None:
-    _equal(answer, "token_mean", TOKEN_MEAN, "Ten tokens, each with its own loss: add them up, divide by ten.")
+    _equal(
+        answer, "token_mean", TOKEN_MEAN, "Ten tokens, each with its own loss: add them up, divide by ten."
+    )
 
 
 @EXERCISE.property("the mean over examples", 1.5)

@@ -62,7 +62,8 @@ def _count(mask: Tensor) -> Tensor:
 
 @EXERCISE.mutant(
     "mean over all places",
-    "Your sum is divided by all B * T places; places that do not count belong in neither the sum nor the count.",
+    "Your sum is divided by all B * T places; places that do not count belong in neither the sum nor the "
+    "count.",
 )
 def _(logits, targets, mask):
     return _nll(logits, targets, mask).mean()
@@ -70,11 +71,13 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "mean over examples",
-    "Your loss is the mean over examples (2.5 in the example of the text instead of 1.6): every row weighs the "
-    "same, however few tokens it has. Asked for is the mean over tokens.",
+    "Your loss is the mean over examples (2.5 in the example of the text instead of 1.6): every row weighs "
+    "the same, however few tokens it has. Asked for is the mean over tokens.",
 )
 def _(logits, targets, mask):
-    return (_nll(logits, targets, mask).sum(1) / mask.sum(1).clamp(min=1)).sum() / mask.any(1).sum().clamp(min=1)
+    return (_nll(logits, targets, mask).sum(1) / mask.sum(1).clamp(min=1)).sum() / mask.any(1).sum().clamp(
+        min=1
+    )
 
 
 @EXERCISE.mutant("sum", "Your loss is the sum over the tokens that count; divide by how many there are.")
@@ -82,14 +85,17 @@ def _(logits, targets, mask):
     return _nll(logits, targets, mask).sum()
 
 
-@EXERCISE.mutant("divided by the rows", "Your sum is divided by the number of rows, not of tokens that count.")
+@EXERCISE.mutant(
+    "divided by the rows", "Your sum is divided by the number of rows, not of tokens that count."
+)
 def _(logits, targets, mask):
     return _nll(logits, targets, mask).sum() / len(mask)
 
 
 @EXERCISE.mutant(
     "mask on the logits",
-    "You multiply the logits by the mask: a place with zero logits still has the loss ln V, and still counts.",
+    "You multiply the logits by the mask: a place with zero logits still has the loss ln V, and still "
+    "counts.",
 )
 def _(logits, targets, mask):
     zeroed = logits.float() * mask[..., None]
@@ -110,8 +116,8 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "overflow",
-    "Your loss is inf or nan for large logits: exp(10000) overflows. Subtract the largest logit first, or let "
-    "logsumexp do it.",
+    "Your loss is inf or nan for large logits: exp(10000) overflows. Subtract the largest logit first, or "
+    "let logsumexp do it.",
 )
 def _(logits, targets, mask):
     wide = logits.float()
@@ -121,8 +127,8 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "underflow clamped",
-    "Your probabilities are clamped before the logarithm: a target that the model thinks impossible costs too "
-    "little, and gets no gradient.",
+    "Your probabilities are clamped before the logarithm: a target that the model thinks impossible costs "
+    "too little, and gets no gradient.",
 )
 def _(logits, targets, mask):
     p = logits.float().softmax(-1).gather(-1, targets.masked_fill(~mask, 0)[..., None]).squeeze(-1)
@@ -198,8 +204,8 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "computed in bfloat16",
-    "With bfloat16 logits your loss is computed and returned in bfloat16, with three digits; convert to float32 "
-    "first.",
+    "With bfloat16 logits your loss is computed and returned in bfloat16, with three digits; convert to "
+    "float32 first.",
 )
 def _(logits, targets, mask):
     safe = targets.masked_fill(~mask, 0)
@@ -266,7 +272,9 @@ def _(answer: Answer, draw: Draw) -> None:
         logits, targets, mask = losses.inputs(draw.rng, 2, 4, 5)
         logits[:, :, 0] = scale
         case = expect.case(draw, f"a logit of {scale:g}", B=2, T=4, V=5)
-        losses.compare(answer, losses.token_mean, case, (logits, targets, mask), "Subtract the largest logit first.")
+        losses.compare(
+            answer, losses.token_mean, case, (logits, targets, mask), "Subtract the largest logit first."
+        )
 
 
 @EXERCISE.property("nothing counts", 1)

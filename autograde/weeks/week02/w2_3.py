@@ -29,7 +29,9 @@ EXERCISE.set_reference(per_example_mean_loss, gives_two_and_a_half="example mean
 
 @EXERCISE.variant("a loop over rows", "one library call a row, rows without tokens skipped")
 def _(logits, targets, mask):
-    means = [F.cross_entropy(x[m].float(), y[m]) for x, y, m in zip(logits, targets, mask, strict=True) if m.any()]
+    means = [
+        F.cross_entropy(x[m].float(), y[m]) for x, y, m in zip(logits, targets, mask, strict=True) if m.any()
+    ]
     return torch.stack(means).mean() if means else (logits.float() * 0).sum()
 
 
@@ -50,8 +52,8 @@ def _rows(logits: Tensor, targets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor
 
 @EXERCISE.mutant(
     "token mean",
-    "Your loss is the mean over tokens: long examples weigh more in it. Asked for is one mean per example, then "
-    "their mean.",
+    "Your loss is the mean over tokens: long examples weigh more in it. Asked for is one mean per example, "
+    "then their mean.",
 )
 def _(logits, targets, mask):
     sums, counts = _rows(logits, targets, mask)
@@ -67,7 +69,9 @@ def _(logits, targets, mask):
     return (sums / counts.clamp(min=1)).mean()
 
 
-@EXERCISE.mutant("empty example gives nan", "An example without any token that counts makes your loss nan: 0 / 0.")
+@EXERCISE.mutant(
+    "empty example gives nan", "An example without any token that counts makes your loss nan: 0 / 0."
+)
 def _(logits, targets, mask):
     sums, counts = _rows(logits, targets, mask)
     return (sums / counts).mean()
@@ -79,13 +83,17 @@ def _(logits, targets, mask):
     return (sums / mask.shape[1])[counts > 0].mean() if counts.any() else sums.sum()
 
 
-@EXERCISE.mutant("sum over examples", "Your loss adds up the examples' means; divide by the number of examples.")
+@EXERCISE.mutant(
+    "sum over examples", "Your loss adds up the examples' means; divide by the number of examples."
+)
 def _(logits, targets, mask):
     sums, counts = _rows(logits, targets, mask)
     return (sums / counts.clamp(min=1)).sum()
 
 
-@EXERCISE.mutant("mean of columns", "You average over the rows first and over places then; an example is a row.")
+@EXERCISE.mutant(
+    "mean of columns", "You average over the rows first and over places then; an example is a row."
+)
 def _(logits, targets, mask):
     sums, counts = _rows(logits.transpose(0, 1), targets.T, mask.T)
     return (sums / counts.clamp(min=1)).sum() / (counts > 0).sum().clamp(min=1)
@@ -115,7 +123,9 @@ def _(answer: Answer, draw: Draw) -> None:
         data = losses.inputs(draw.rng, B, T, V, share=0.8)
         data[2][:, 0] = True  # no empty row here
         case = expect.case(draw, B=B, T=T, V=V)
-        losses.compare(answer, losses.example_mean, case, data, "One mean per row, then the mean of the rows.")
+        losses.compare(
+            answer, losses.example_mean, case, data, "One mean per row, then the mean of the rows."
+        )
 
 
 @EXERCISE.property("examples without tokens", 1)
@@ -138,7 +148,9 @@ def _(answer: Answer, draw: Draw) -> None:
     mask[0, 2] = True
     targets = torch.where(mask, targets, -100)
     case = expect.case(draw, "one row without tokens, targets of -100", B=4, T=5, V=6)
-    losses.compare_gradient(answer, "per_example_mean_loss", losses.example_mean, case, (logits, targets, mask))
+    losses.compare_gradient(
+        answer, "per_example_mean_loss", losses.example_mean, case, (logits, targets, mask)
+    )
 
 
 @EXERCISE.property("which mean gives 2.5", 1)
@@ -148,7 +160,9 @@ def _(answer: Answer, draw: Draw) -> None:
         came = expect.kind_of(word)
         raise expect.wrong(f'gives_two_and_a_half should be "{WORDS[0]}" or "{WORDS[1]}", but is {came}')
     if word != "example mean":
-        raise expect.wrong(f'"{word}" is not the one that gives 2.5', "", "Compute both for the example of the text.")
+        raise expect.wrong(
+            f'"{word}" is not the one that gives 2.5', "", "Compute both for the example of the text."
+        )
 
 
 @EXERCISE.public_case("the example of the text", "2 tokens at 4 nats, 8 tokens at 1 nat: 2.5")

@@ -88,8 +88,8 @@ def _own(batch) -> int:
 
 @EXERCISE.mutant(
     "mean of means",
-    "Your gradient is the mean of the micro-batches' own means: a token in a small micro-batch weighs more than "
-    "one in a large one. Divide each sum by the tokens of the whole step.",
+    "Your gradient is the mean of the micro-batches' own means: a token in a small micro-batch weighs more "
+    "than one in a large one. Divide each sum by the tokens of the whole step.",
 )
 def _(model, micro_batches, total_tokens):
     return _run(model, micro_batches, lambda _k, batch: _own(batch) * len(micro_batches))
@@ -97,8 +97,8 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "mean of means, honest loss",
-    "Your loss is right and your gradient is not: it divides by each micro-batch's own count. The printed loss "
-    "cannot see that.",
+    "Your loss is right and your gradient is not: it divides by each micro-batch's own count. The printed "
+    "loss cannot see that.",
 )
 def _(model, micro_batches, total_tokens):
     K = len(micro_batches)
@@ -138,7 +138,8 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "divided twice",
-    "Your gradient is K times too small: with total_tokens as denominator there is nothing left to divide by K.",
+    "Your gradient is K times too small: with total_tokens as denominator there is nothing left to divide "
+    "by K.",
 )
 def _(model, micro_batches, total_tokens):
     return _run(model, micro_batches, lambda _k, _batch: total_tokens * len(micro_batches))
@@ -193,8 +194,8 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "clipped per micro-batch",
-    "Your gradient is clipped inside the loop: clipping belongs after the last backward, on the sum, and it is "
-    "not this function's task.",
+    "Your gradient is clipped inside the loop: clipping belongs after the last backward, on the sum, and it "
+    "is not this function's task.",
 )
 def _(model, micro_batches, total_tokens):
     loss = 0.0
@@ -218,8 +219,8 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "graphs kept",
-    "Your backward keeps the graph (retain_graph=True): every micro-batch's activations stay in memory, which "
-    "is what accumulation is there to avoid.",
+    "Your backward keeps the graph (retain_graph=True): every micro-batch's activations stay in memory, "
+    "which is what accumulation is there to avoid.",
 )
 def _(model, micro_batches, total_tokens):
     loss = 0.0
@@ -232,8 +233,8 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "one backward at the end",
-    "Your losses are added up and go backward once: right numbers, but all micro-batches are in memory at the "
-    "same time, so nothing is saved.",
+    "Your losses are added up and go backward once: right numbers, but all micro-batches are in memory at "
+    "the same time, so nothing is saved.",
 )
 def _(model, micro_batches, total_tokens):
     parts = [_sum_of_nats(model, batch) / total_tokens for batch in micro_batches]
@@ -244,8 +245,8 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "total over filled micro-batches' places",
-    "Your denominator is not total_tokens: you count again, and differently. The caller knows the count of the "
-    "whole step, also across machines; use it.",
+    "Your denominator is not total_tokens: you count again, and differently. The caller knows the count of "
+    "the whole step, also across machines; use it.",
 )
 def _(model, micro_batches, total_tokens):
     counted = sum(int(batch.keep.sum()) for batch in micro_batches)
@@ -280,8 +281,8 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "loss of the last micro-batch",
-    "Your gradient is right, but the loss that you return is that of the last micro-batch; return the loss of "
-    "the whole step.",
+    "Your gradient is right, but the loss that you return is that of the last micro-batch; return the loss "
+    "of the whole step.",
 )
 def _(model, micro_batches, total_tokens):
     part = 0.0
@@ -342,7 +343,9 @@ def _(answer: Answer, draw: Draw) -> None:
 def _(answer: Answer, draw: Draw) -> None:
     rng = draw.rng
     weights, micro = batches.weights(rng), batches.uneven(rng, 4, 9)
-    before = tuple(torch.randn(w.shape, dtype=w.dtype, generator=draw.generator(k)) for k, w in enumerate(weights))
+    before = tuple(
+        torch.randn(w.shape, dtype=w.dtype, generator=draw.generator(k)) for k, w in enumerate(weights)
+    )
     case = expect.case(draw, "parameters that have gradients already")
     came = answer.drive("week02.accumulate", weights, micro, 13, before)
     for name, got, old, new in zip(("embedding", "head"), came["gradients"], before,
@@ -395,4 +398,6 @@ def _close(got: Tensor | None, wanted: Tensor, name: str, case: str, hint: str) 
     if got is None:
         raise expect.wrong(f"the {name} has no gradient: does each part go backward?", case)
     # The statement promises float64 throughout, so the tolerance is that of a float64 sum.
-    expect.close(got, wanted, dtype=torch.float64, terms=256, what=f"the gradient of the {name}", case=case, hint=hint)
+    expect.close(
+        got, wanted, dtype=torch.float64, terms=256, what=f"the gradient of the {name}", case=case, hint=hint
+    )

@@ -88,7 +88,8 @@ FAULTS = {
         {"clear_inside": True, "clip_inside": True, "step_inside": True, "late_rate": True, "clear": False},
     ),
     "cleared inside": (
-        "Gradients are cleared before each micro-batch, so only the last one arrives: clear once, at the end.",
+        "Gradients are cleared before each micro-batch, so only the last one arrives: clear once, at the "
+        "end.",
         {"clear_inside": True},
     ),
     "clipped inside": (
@@ -136,7 +137,9 @@ def _(model, optimizer, micro_batches, total_tokens, lr, clip):
     return loss
 
 
-@EXERCISE.mutant("clipped per parameter", "Each parameter is clipped by itself; the norm is that of all together.")
+@EXERCISE.mutant(
+    "clipped per parameter", "Each parameter is clipped by itself; the norm is that of all together."
+)
 def _(model, optimizer, micro_batches, total_tokens, lr, clip):
     optimizer.param_groups[0]["lr"] = lr
     loss = accumulate(model, micro_batches, total_tokens)
@@ -189,12 +192,20 @@ def _(answer: Answer, draw: Draw) -> None:
         step = next((event for event in told if event.startswith("step")), "no step")
         if f"lr={LR[number]:.6g} " not in step:
             case = expect.case(draw, f"step {number} at rate {LR[number]}")
-            raise expect.wrong(f"the optimizer was told {step.split(' norm')[0]!r}", case, "Set it before the step.")
+            raise expect.wrong(
+                f"the optimizer was told {step.split(' norm')[0]!r}", case, "Set it before the step."
+            )
 
 
 @EXERCISE.property("clipped once, on the sum of all micro-batches", 3)
 def _(answer: Answer, draw: Draw) -> None:
-    _weights(answer, draw, clip=0.05, lrs=LR[:1], hint="The norm of all gradients together, after the last backward.")
+    _weights(
+        answer,
+        draw,
+        clip=0.05,
+        lrs=LR[:1],
+        hint="The norm of all gradients together, after the last backward.",
+    )
     _weights(answer, draw, clip=50.0, lrs=LR[:1], hint="A gradient below the limit is left alone.")
 
 

@@ -1,7 +1,7 @@
 """W2.6, write the test for accumulation: right and wrong ways to add up uneven micro-batches.
 
-The implementations work on a table of logits, so that everything crosses as plain numbers: row t of `table` holds
-the logits of the token after t, and the gradient is that of the table.
+The implementations work on a table of logits, so that everything crosses as plain numbers: row t of `table`
+holds the logits of the token after t, and the gradient is that of the table.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def _(table, micro_batches, total_tokens):
     return loss.item(), leaf.grad
 
 
-@EXERCISE.accepts("last micro-batch first", "the order of the micro-batches may change: the last digits differ.")
+@EXERCISE.accepts(
+    "last micro-batch first", "the order of the micro-batches may change: the last digits differ."
+)
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     return _right(table, list(micro_batches)[::-1], total_tokens)
@@ -233,7 +235,9 @@ def _(table, micro_batches, total_tokens):
     return _add(table, micro_batches, lambda _k, _n: 1 / places)
 
 
-@EXERCISE.rejects("total counted again", "a total_tokens that is larger than what is here, as with several machines")
+@EXERCISE.rejects(
+    "total counted again", "a total_tokens that is larger than what is here, as with several machines"
+)
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     counted = max(1, sum(int(keep.sum()) for _, _, keep in micro_batches))

@@ -19,7 +19,9 @@ def rank_gradients(local_sums: list[Tensor], local_counts: list[int], world: int
 EXERCISE.set_reference(rank_gradients)
 
 
-@EXERCISE.variant("own mean times share", "each rank's mean, weighted by its share of the tokens and the world")
+@EXERCISE.variant(
+    "own mean times share", "each rank's mean, weighted by its share of the tokens and the world"
+)
 def _(local_sums, local_counts, world):
     total = sum(local_counts)
     return [
@@ -45,8 +47,8 @@ def _(local_sums, local_counts, world):
 
 @EXERCISE.mutant(
     "world factor missing",
-    "The factor world is missing: the reduction averages, that is, divides by world once more. Your gradient is "
-    "world times too small.",
+    "The factor world is missing: the reduction averages, that is, divides by world once more. Your "
+    "gradient is world times too small.",
 )
 def _(local_sums, local_counts, world):
     total = max(1, sum(local_counts))
@@ -163,5 +165,9 @@ def _average(answer: Answer, draw: Draw, counts: tuple[int, ...]) -> None:
 def _each(answer: Answer, draw: Draw, counts: tuple[int, ...]) -> None:
     handed, sums, case = _handed(answer, draw, counts)
     for r, (got, own) in enumerate(zip(handed, sums, strict=True)):
-        hint = "A rank knows its own sum, the number of ranks and the counts; it cannot see another rank's sum."
-        expect.close(got, own * len(counts) / sum(counts), what=f"the tensor of rank {r}", case=case, hint=hint)
+        hint = (
+            "A rank knows its own sum, the number of ranks and the counts; it cannot see another rank's sum."
+        )
+        expect.close(
+            got, own * len(counts) / sum(counts), what=f"the tensor of rank {r}", case=case, hint=hint
+        )

@@ -31,9 +31,11 @@ class TinyModel(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         self.alive.append(sum(result() is not None for result in self._results))
-        logits = torch.tanh(self.embedding[tokens]) @ self.head  # (B, T, V)
+        hidden = torch.tanh(self.embedding[tokens])  # (B, T, D)
+        product = hidden.flatten(0, -2) @ self.head  # (B * T, V)
+        logits = product.unflatten(0, tokens.shape)
         self._results.append(weakref.ref(logits))
-        self._steps.append(logits.grad_fn)
+        self._steps.append(product.grad_fn)
         return logits
 
     def graphs_kept(self) -> int:
