@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = [
     {"errors", "exercises", "corpora", "tokenizers", "packing", "toys", "threads", "handin"},
     {"distributed", "model", "objective", "optimizers", "schedules"},
-    {"evaluation"},
+    {"evaluation", "monitor"},
     {"trainer"},
     {"experiments", "figures"},
     {"widgets", "checks"},
