@@ -19,6 +19,7 @@ from autograde.exercise import HiddenExercise
 from autograde.nbgrader_plugin.course_root import CourseRoot
 from autograde.project import NOTEBOOKS, PROJECT, TABLES, shown
 from lmcourse.exercises import Week
+from lmcourse.handin.master import MASTERS, master_text
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ def build_week(
     student = release(week, assemble(week, cells), root)
     faults += _stub_faults(exercises, student)
     files = {NOTEBOOKS / f"{week.notebook}.ipynb": dumps(student)}
+    files[MASTERS / f"{week.id}.json"] = master_text(student)
     table = week_table(week, hidden)
     if table:
         files[TABLES / f"{week.id}.json"] = table

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from autograde.grading.one import Graded, Task
 from autograde.grading.pool import grade_all
-from autograde.intake.master import Master
 from autograde.intake.submissions import find_students
 from autograde.judge.limits import Limits
 from autograde.judge.seeds import course_secret
@@ -17,6 +16,7 @@ from autograde.project import shown
 from autograde.reports.write import Reports, write_reports
 from lmcourse import exercises as registry
 from lmcourse.errors import CourseError
+from lmcourse.handin.master import Master
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,18 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograde.intake.code import normalized
-from autograde.intake.master import Master
-from autograde.intake.repair import repair
 from autograde.judge.limits import Limits
 from autograde.judge.seeds import exercise_seed
 from autograde.judge.session import NOT_RUN
 from autograde.judge.verdict import versions
 from autograde.project import PROJECT
 from lmcourse import exercises as registry
+from lmcourse.handin.code import normalized
+from lmcourse.handin.master import Master
+from lmcourse.handin.repair import repair
 
 # What decides every verdict, besides the hidden side of the exercise itself.
-JUDGING = ("autograde/judge", "autograde/worker", "autograde/intake", "lmcourse", "data/runs")
+JUDGING = ("autograde/judge", "autograde/worker", "lmcourse", "data/runs")
 ALONE = ("autograde/exercise.py", "autograde/expect.py")
 SUFFIXES = (".py", ".json", ".jsonl")
 

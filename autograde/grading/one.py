@@ -11,14 +11,14 @@ from nbformat import NotebookNode
 
 from autograde.grading.keys import verdict_keys
 from autograde.grading.store import Store, Stored
-from autograde.intake.master import Master
-from autograde.intake.repair import repair
 from autograde.intake.submissions import Submission, collect
 from autograde.judge.limits import Limits
 from autograde.judge.seeds import exercise_seed
 from autograde.judge.session import judge_notebook
 from autograde.judge.verdict import FAULTS, SubmissionVerdict, Verdict, versions
 from lmcourse import exercises as registry
+from lmcourse.handin.master import Master
+from lmcourse.handin.repair import repair
 
 
 @dataclass(frozen=True)

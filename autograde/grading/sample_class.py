@@ -17,10 +17,10 @@ from nbformat import NotebookNode
 from autograde.build.source import read_source, source_path
 from autograde.grading.sample_answers import MISTAKES, hostile_answers, hostile_cell, never_ending
 from autograde.grading.store import write_atomically
-from autograde.intake.master import Master
 from autograde.project import PROJECT, SOLUTIONS, shown
 from lmcourse import exercises as registry
 from lmcourse.errors import CourseError
+from lmcourse.handin.master import Master
 
 FOLDER = PROJECT / "data" / "sample_class"
 LOGIN_PAGE = (

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograde.intake.match import week_of
-from autograde.intake.read import MAX_BYTES, read_notebook
 from lmcourse.errors import CourseError
 from lmcourse.exercises import Week
+from lmcourse.handin.match import week_of
+from lmcourse.handin.read import MAX_BYTES, read_notebook
 
 MAX_DEPTH = 5
 MAX_FILES = 1_000  # looked at for one student

@@ -6,7 +6,7 @@ import builtins
 
 from nbformat import NotebookNode
 
-from autograde.intake.code import defined_names, global_names
+from lmcourse.handin.code import defined_names, global_names
 
 ON_DEMAND = ("show", "play")
 

@@ -14,9 +14,6 @@ from dataclasses import replace
 from nbformat import NotebookNode
 
 from autograde.exercise import HiddenExercise
-from autograde.intake.master import Master
-from autograde.intake.repair import repair
-from autograde.intake.untouched import untouched
 from autograde.judge.ended import AnswerEnded
 from autograde.judge.limits import Limits
 from autograde.judge.on_demand import ON_DEMAND, OnDemand
@@ -26,6 +23,9 @@ from autograde.judge.seeds import exercise_seed
 from autograde.judge.verdict import SubmissionVerdict, Verdict, versions
 from autograde.weeks import hidden
 from lmcourse import exercises as registry
+from lmcourse.handin.master import Master
+from lmcourse.handin.repair import repair
+from lmcourse.handin.untouched import untouched
 
 NOT_RUN = ("predict", "check")  # they ask and tell; nothing that an answer could need comes from them
 NO_GRADE_CELL = "the notebook has no grade cell for this exercise"
@@ -46,7 +46,7 @@ def judge_notebook(
     """Repair a submission, run it, and judge every exercise of the week.
 
     Args:
-        notebook: as `autograde.intake.read.read_notebook` gives it.
+        notebook: as `lmcourse.handin.read.read_notebook` gives it.
         secret: the course secret; with student and exercise it decides the hidden data.
         master: the released notebook; by default the committed one.
         exercises: hidden sides by id; by default those of `autograde.weeks`.

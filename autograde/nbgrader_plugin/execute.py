@@ -9,12 +9,12 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 
 from autograde.build.anatomy import HIDDEN_BEGIN, HIDDEN_END
-from autograde.intake.master import Master
 from autograde.judge.seeds import course_secret
 from autograde.judge.verdict import SubmissionVerdict
 from autograde.nbgrader_plugin.course_root import CourseRoot
 from autograde.nbgrader_plugin.outputs import grade_outputs
 from lmcourse import exercises as registry
+from lmcourse.handin.master import Master
 
 VERDICT = "lmcourse_verdict"  # under which `record` hands a verdict over, and each step to the next
 

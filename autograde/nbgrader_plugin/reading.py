@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nbconvert.exporters import NotebookExporter
 
-from autograde.intake.read import read_notebook
+from lmcourse.handin.read import read_notebook
 
 
 class GenerousExporter(NotebookExporter):

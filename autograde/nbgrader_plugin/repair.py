@@ -6,10 +6,10 @@ from pathlib import Path
 
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from autograde.intake.master import Master
-from autograde.intake.repair import repair
 from autograde.nbgrader_plugin.course_root import CourseRoot
 from lmcourse import exercises as registry
+from lmcourse.handin.master import Master
+from lmcourse.handin.repair import repair
 
 
 class RepairFromMaster(NbGraderPreprocessor):

@@ -171,9 +171,9 @@ def _train(
         state.model.train()
         while state.step < last and not interruption.requested:
             began = time.perf_counter()
-            lr = learning_rate(config, state.step)
+            factor = rate_factor(config, state.step)
             micro_batches = list(batch_at(state.step).split(config.micro_batches))
-            result = training_step(state.model, state.optimizer, micro_batches, lr, config.clip)
+            result = training_step(state.model, state.optimizer, micro_batches, factor, config.clip)
             elapsed = time.perf_counter() - began
             state.step += 1
             state.tokens_seen += result.tokens
@@ -185,7 +185,7 @@ def _train(
             record = LogRecord(
                 step=state.step,
                 loss=result.loss,
-                learning_rate=lr,
+                learning_rate=config.lr * factor,
                 gradient_norm=result.gradient_norm,
                 tokens=result.tokens,
                 tokens_seen=state.tokens_seen,
@@ -202,8 +202,6 @@ def _train(
     return RunResult(folder, state, config, data, measured, floor, tokens, seconds)
 
 
-def learning_rate(config: TrainConfig, step: int) -> float:
-    """The rate of a step, from 0: a pure function, so that a resumed run has nothing to restore."""
-    return warmup_cosine(
-        step, peak=config.lr, floor=config.lr * config.lr_floor, warmup=config.warmup, total=config.steps
-    )
+def rate_factor(config: TrainConfig, step: int) -> float:
+    """Share of the peak rate in a step, from 0: a pure function, so that a resume has nothing to restore."""
+    return warmup_cosine(step, peak=1.0, floor=config.lr_floor, warmup=config.warmup, total=config.steps)

@@ -3,61 +3,151 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from lmcourse.distributed import Ranks, single
 from lmcourse.errors import CourseError
 from lmcourse.model import Transformer
-from lmcourse.objective import masked_cross_entropy
+from lmcourse.objective import denominators, masked_cross_entropy, z_loss
 from lmcourse.packing import Batch
+
+# What became of a step. Only the first touches weights, moments, counters or the schedule.
+STEPPED, OVERFLOW, SKIP, ROLL_BACK = "stepped", "overflow", "skip", "roll_back"
+NOT_FINITE = "not finite"  # and nobody watches: an error
+NOT_FINITE = "not finite"  # and nobody watches: an error
+
+ALONE = single()
 
 
 @dataclass(frozen=True)
 class StepResult:
-    loss: float  # nats per counted token, before the update
-    tokens: int  # that counted
-    gradient_norm: float  # before clipping
+    """
+    Attributes:
+        outcome: STEPPED; OVERFLOW (the scaled gradients of float16 were not finite: repeat at a smaller
+            scale); SKIP or ROLL_BACK, as the watch judged.
+        loss: nats per counted token of all ranks, before the update, whatever the objective averages.
+        z_loss: what the z-loss added to the objective; None where it is off.
+        tokens: that counted, over all ranks.
+        gradient_norm: global, before clipping.
+        figures: of the watch, where it measured.
+    """
+
+    outcome: str
+    loss: float
+    z_loss: float | None
+    tokens: int
+    gradient_norm: float
+    figures: dict[str, Any] | None = None
 
 
 def training_step(
     model: Transformer,
     optimizer: torch.optim.Optimizer,
     micro_batches: Sequence[Batch],
-    lr: float,
+    factor: float,
     clip: float,
+    *,
+    ranks: Ranks = ALONE,
+    precision: Any = None,
+    scaler: Any = None,
+    watch: Any = None,
+    z_weight: float = 0.0,
+    average: str = "tokens",
+    trace: Callable[[str], object] = lambda event: None,
 ) -> StepResult:
-    """Update the model once, from all micro-batches, as if they were one batch.
+    """Update the model once, from all micro-batches of all ranks, as if they were one batch.
 
     Args:
         model: in training mode, without gradients.
-        micro_batches: of any sizes; some, but not all, may have no token that counts.
-        lr: learning rate of this step, for all groups.
+        micro_batches: of this rank; of any sizes, and some, but not all, may have no token that counts.
+        factor: share of each group's base learning rate in this step.
         clip: largest global norm of the gradient.
+        ranks: the processes that train together.
+        precision: what the forward pass computes in; None is the model's own.
+        scaler: of float16 losses.
+        watch: looks at gradients, judges the step and measures the update.
+        z_weight: of the z-loss; 0 leaves it out.
+        average: a key of `lmcourse.objective.AVERAGES`; all but "tokens" are for lessons.
+        trace: is told the name of each event as it happens.
 
     Raises:
-        CourseError: no token counts, or the loss or the gradient is not finite; nothing is updated then.
+        CourseError: no token counts on any rank; or loss or gradient is not finite and nobody watches.
+            Nothing is updated then.
     """
-    for group in optimizer.param_groups:
-        group["lr"] = lr
+    trace("lr")
+    set_learning_rate(optimizer, factor)
 
-    total_tokens = sum(batch.count for batch in micro_batches)  # of the whole step, before any backward
-    if total_tokens == 0:
+    trace("count")  # over the whole step, before any backward
+    tokens = ranks.sum(sum(batch.count for batch in micro_batches))
+    if tokens == 0:
         raise CourseError("micro_batches: no token of this step counts in the loss, so there is no gradient")
+    counts = denominators(micro_batches, tokens, average, ranks.sum)
 
-    loss = 0.0
-    for batch in micro_batches:
-        logits = model(batch.inputs, batch.positions, batch.mask)  # (B, T, V)
-        part = masked_cross_entropy(logits, batch.targets, batch.keep, count=total_tokens)
-        part.backward()
-        loss += part.item()
+    loss = penalty = 0.0
+    for batch, count in zip(micro_batches, counts, strict=True):
+        trace("forward")
+        with precision.forward() if precision else nullcontext():
+            logits = model(batch.inputs, batch.positions, batch.doc_id)  # (B, T, V)
+        part = masked_cross_entropy(logits, batch.targets, batch.keep, count)
+        loss = loss + _nats_per_token(part, logits, batch, tokens, average)
+        if z_weight:
+            part_z = z_weight * z_loss(logits, batch.keep, count)
+            part, penalty = part + part_z, penalty + part_z.detach()
+        trace("backward")
+        (scaler.scale(part) if scaler else part).backward()
 
-    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), clip))
-    if not math.isfinite(loss) or not math.isfinite(norm):
-        optimizer.zero_grad()
-        raise CourseError(f"loss {loss} with gradient norm {norm} at learning rate {lr:g}; try a smaller one")
+    trace("synchronize")
+    loss, penalty = ranks.sum_gradients(model, float(loss), float(penalty))
+    if scaler:
+        trace("unscale")
+        scaler.unscale(optimizer)
 
-    optimizer.step()
+    parameters = list(model.parameters())
+    norm = get_total_norm([p.grad for p in parameters if p.grad is not None])
+    outcome, figures = _judged(loss, norm.item(), scaler, watch), None
+    if outcome == STEPPED:
+        if watch:
+            watch.after_backward(model)
+        trace("clip")
+        clip_grads_with_norm_(parameters, clip, norm)
+        trace("step")
+        optimizer.step()
+        figures = watch.after_step(model) if watch else None
+    if scaler:
+        scaler.update(overflow=outcome == OVERFLOW)
+    trace("zero")
     optimizer.zero_grad()
-    return StepResult(loss, total_tokens, norm)
+    if outcome == NOT_FINITE:
+        at = f"{factor:g} of the learning rate"
+        raise CourseError(f"loss {loss} with gradient norm {norm.item()} at {at}; try a smaller one")
+    return StepResult(outcome, loss, penalty if z_weight else None, tokens, norm.item(), figures)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
+    """Scale every group's base rate, so that groups of different rates follow one schedule."""
+    for group in optimizer.param_groups:
+        group["lr"] = factor * group.setdefault("base_lr", group["lr"])
+
+
+def _nats_per_token(part: Tensor, logits: Tensor, batch: Batch, tokens: int, average: str) -> Tensor:
+    """This micro-batch's share of the loss per token: `part`, unless the objective is another average."""
+    if average == "tokens":
+        return part.detach()
+    return masked_cross_entropy(logits.detach(), batch.targets, batch.keep, tokens)
+
+
+def _judged(loss: float, norm: float, scaler: Any, watch: Any) -> str:
+    """What is to become of the step. All ranks see the same two numbers and so decide the same."""
+    finite = math.isfinite(loss) and math.isfinite(norm)
+    if scaler and math.isfinite(loss) and not finite:
+        return OVERFLOW
+    if watch:
+        return watch.judge(loss, norm)
+    return STEPPED if finite else NOT_FINITE

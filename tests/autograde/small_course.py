@@ -11,8 +11,8 @@ import torch
 from nbformat import NotebookNode
 
 from autograde.exercise import HiddenExercise, Wrong
-from autograde.intake.master import Master
 from lmcourse import exercises as registry
+from lmcourse.handin.master import Master
 
 WEEK = registry.week("W1")
 

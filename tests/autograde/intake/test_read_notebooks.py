@@ -4,8 +4,8 @@ import nbformat
 import pytest
 import small_course
 
-from autograde.intake.read import read_notebook
 from lmcourse.errors import CourseError
+from lmcourse.handin.read import read_notebook
 
 NOTEBOOK = small_course.submission(W1_1="# café ů 中\ndef sample_windows(x):\n    return x + 1")
 TEXT = nbformat.writes(NOTEBOOK)

@@ -4,8 +4,8 @@ import nbformat
 import pytest
 import small_course
 
-from autograde.intake.repair import repair
-from autograde.intake.untouched import untouched
+from lmcourse.handin.repair import repair
+from lmcourse.handin.untouched import untouched
 
 MASTER = small_course.master()
 ANSWERS = small_course.right_answers()

@@ -5,10 +5,10 @@ import nbformat
 import pytest
 import small_course
 
-from autograde.intake.match import week_of
 from autograde.intake.submissions import collect, find_students
 from lmcourse import exercises as registry
 from lmcourse.errors import CourseError
+from lmcourse.handin.match import week_of
 
 WEEK = small_course.WEEK
 NOTEBOOK = small_course.submission()

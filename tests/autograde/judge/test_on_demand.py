@@ -1,7 +1,7 @@
 import nbformat
 
-from autograde.intake.code import defined_names, global_names
 from autograde.judge.on_demand import OnDemand
+from lmcourse.handin.code import defined_names, global_names
 
 
 def cell(source):

@@ -16,13 +16,13 @@ from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 
-from autograde.intake.master import Master
-from autograde.intake.read import read_notebook
 from autograde.judge.seeds import course_secret
 from autograde.judge.session import judge_notebook
 from autograde.nbgrader_plugin.course_root import CourseRoot
 from autograde.weeks import hidden
 from lmcourse import exercises as registry
+from lmcourse.handin.master import Master
+from lmcourse.handin.read import read_notebook
 
 RIGHT = {
     "w0-1-answer": "def hello_check(x):\n    return 2 * x + 1",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nbformat import NotebookNode
 
-from autograde.intake.code import defined_names, normalized
-from autograde.intake.master import Master, MasterCell
 from lmcourse import exercises as registry
+from lmcourse.handin.code import defined_names, normalized
+from lmcourse.handin.master import Master, MasterCell
 
 MIN_TEXT = 12  # characters that a text must have to be recognized by itself
 

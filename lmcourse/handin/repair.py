@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.intake.code import normalized, same_code
-from autograde.intake.identify import identify
-from autograde.intake.master import Master, MasterCell
+from lmcourse.handin.code import normalized, same_code
+from lmcourse.handin.identify import identify
+from lmcourse.handin.master import Master, MasterCell
 
 FLAGS = ("grade_id", "grade", "solution", "locked", "task", "points")
 

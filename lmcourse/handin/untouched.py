@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nbformat import NotebookNode
 
-from autograde.intake.code import defined_names, same_code
-from autograde.intake.master import Master
 from lmcourse import exercises as registry
+from lmcourse.handin.code import defined_names, same_code
+from lmcourse.handin.master import Master
 
 
 def untouched(notebook: NotebookNode, master: Master) -> set[str]:

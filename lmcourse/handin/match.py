@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from autograde.intake.code import defined_names
 from lmcourse.exercises import WEEKS
+from lmcourse.handin.code import defined_names
 
 
 def week_of(notebook: NotebookNode) -> str | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.project import NOTEBOOKS, shown
 from lmcourse import exercises as registry
 from lmcourse.errors import CourseError
+
+# Generated with the notebooks. Students work in those, so what was handed out is kept here as well.
+MASTERS = Path(__file__).parent / "masters"
 
 # Roles that a submission is judged by; other cells may be changed or deleted at will.
 NEEDED = ("setup", "answer", "grade", "written")
@@ -61,22 +64,29 @@ class Master:
         return cls(week.id, notebook, tuple(cells))
 
     @classmethod
-    def load(cls, week_id: str, folder: Path = NOTEBOOKS) -> Master:
-        """The master of a week.
+    def load(cls, week_id: str, folder: Path | None = None) -> Master:
+        """The master of a week: the package's own, or the notebook of that week in `folder`.
 
         Raises:
             CourseError: no such week, or its notebook has not been built or is damaged.
         """
         week = registry.week(week_id)
-        path = folder / f"{week.notebook}.ipynb"
+        path = MASTERS / f"{week.id}.json" if folder is None else folder / f"{week.notebook}.ipynb"
         if not path.is_file():
-            raise CourseError(f"{shown(path)} does not exist: build the notebooks with `autograde build`")
+            raise CourseError(f"{path} does not exist: build the notebooks with `autograde build`")
         try:
             return cls.from_notebook(nbformat.read(path, as_version=4))
         except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
-            raise CourseError(
-                f"{shown(path)} cannot be read ({error}): run `autograde build` again"
-            ) from None
+            raise CourseError(f"{path} cannot be read ({error}): install the course again") from None
 
     def answers(self, exercise: str) -> tuple[MasterCell, ...]:
         return tuple(c for c in self.cells if c.exercise == exercise and c.role == "answer")
+
+
+def master_text(released: NotebookNode) -> str:
+    """The file in `MASTERS` for a released notebook: its cells with all marks, without outputs."""
+    plain = nbformat.from_dict(released)
+    for cell in plain.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return json.dumps(plain, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
