@@ -48,7 +48,7 @@ def _gradient(names: Names, name: str) -> tuple[Any, Tensor]:
     logits = torch.tensor([[[0.0, 2.0], [1.0, 0.0], [0.5, 0.5]], [[3.0, 0.0], [0.0, 0.0], [0.0, 1.0]]])
     targets = torch.tensor([[1, 0, -100], [-100, 1, -100]])
     mask = targets >= 0
-    loss, gradient = drivers.loss_and_gradient(names, name, logits, targets, mask)
+    _, gradient = drivers.loss_and_gradient(names, name, logits, targets, mask)
     if gradient is None:
         raise AssertionError("the loss has no gradient: return a tensor that depends on the logits")
     return gradient, mask

@@ -1,4 +1,4 @@
-"""Two objectives on one batch: the mean over tokens and the mean over examples, and how their gradients differ."""
+"""Two objectives on one batch, the mean over tokens and over examples, and how their gradients differ."""
 
 from __future__ import annotations
 

@@ -94,8 +94,7 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "mask on the logits",
-    "You multiply the logits by the mask: a place with zero logits still has the loss ln V, and still "
-    "counts.",
+    "Your mask multiplies the logits: a place with zero logits still has the loss ln V, and still counts.",
 )
 def _(logits, targets, mask):
     zeroed = logits.float() * mask[..., None]
@@ -155,8 +154,8 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "a constant when nothing counts",
-    "When no token counts, your 0 does not depend on the logits, so backward fails; the contract asks for a "
-    "gradient of 0.",
+    "Your 0 for a batch in which no token counts does not depend on the logits, so backward fails; the "
+    "contract asks for a gradient of 0.",
 )
 def _(logits, targets, mask):
     if not mask.any():
@@ -174,7 +173,7 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "gradient into masked places",
-    "Places that do not count still receive a gradient in your version.",
+    "Your loss still gives a gradient to places that do not count.",
 )
 def _(logits, targets, mask):
     loss = _nll(logits, targets, mask).sum() / _count(mask)
@@ -194,7 +193,8 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "only -100 is left out",
-    "You leave out targets of -100 and never look at the mask: a target can be in range and still not count.",
+    "Your version leaves out targets of -100 and never looks at the mask: a target can be in range and "
+    "still not count.",
 )
 def _(logits, targets, mask):
     V = logits.shape[-1]
@@ -204,7 +204,7 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "computed in bfloat16",
-    "With bfloat16 logits your loss is computed and returned in bfloat16, with three digits; convert to "
+    "Your loss of bfloat16 logits is computed and returned in bfloat16, with three digits; convert to "
     "float32 first.",
 )
 def _(logits, targets, mask):

@@ -13,6 +13,7 @@ from autograde.weeks.week02.w2_2 import losses_of
 
 EXERCISE = HiddenExercise("W2.3")
 
+CASE = "2 tokens at 4 nats, 8 tokens at 1 nat"
 WORDS = ("token mean", "example mean")
 
 
@@ -62,7 +63,7 @@ def _(logits, targets, mask):
 
 @EXERCISE.mutant(
     "empty example counted",
-    "An example without any token that counts takes part in your mean, as if its loss were 0.",
+    "Your mean counts an example without any token that counts, as if its loss were 0.",
 )
 def _(logits, targets, mask):
     sums, counts = _rows(logits, targets, mask)
@@ -70,14 +71,14 @@ def _(logits, targets, mask):
 
 
 @EXERCISE.mutant(
-    "empty example gives nan", "An example without any token that counts makes your loss nan: 0 / 0."
+    "empty example gives nan", "Your loss is nan as soon as an example has no token that counts: 0 / 0."
 )
 def _(logits, targets, mask):
     sums, counts = _rows(logits, targets, mask)
     return (sums / counts).mean()
 
 
-@EXERCISE.mutant("padding in the mean", "Each of your rows is divided by T, not by its tokens that count.")
+@EXERCISE.mutant("padding in the mean", "Your rows are divided by T, not by their tokens that count.")
 def _(logits, targets, mask):
     sums, counts = _rows(logits, targets, mask)
     return (sums / mask.shape[1])[counts > 0].mean() if counts.any() else sums.sum()
@@ -92,7 +93,7 @@ def _(logits, targets, mask):
 
 
 @EXERCISE.mutant(
-    "mean of columns", "You average over the rows first and over places then; an example is a row."
+    "mean of columns", "Your loss averages over the rows first and over places then; an example is a row."
 )
 def _(logits, targets, mask):
     sums, counts = _rows(logits.transpose(0, 1), targets.T, mask.T)
@@ -158,10 +159,12 @@ def _(answer: Answer, draw: Draw) -> None:
     word = answer.value("gives_two_and_a_half")
     if not isinstance(word, str) or word not in WORDS:
         came = expect.kind_of(word)
-        raise expect.wrong(f'gives_two_and_a_half should be "{WORDS[0]}" or "{WORDS[1]}", but is {came}')
+        raise expect.wrong(
+            f'gives_two_and_a_half should be "{WORDS[0]}" or "{WORDS[1]}", but is {came}', CASE
+        )
     if word != "example mean":
         raise expect.wrong(
-            f'"{word}" is not the one that gives 2.5', "", "Compute both for the example of the text."
+            f'"{word}" is not the one that gives 2.5', CASE, "Compute both for the example of the text."
         )
 
 

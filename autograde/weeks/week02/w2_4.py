@@ -168,7 +168,7 @@ def _(model, micro_batches, total_tokens):
     return accumulate(model, micro_batches, total_tokens)
 
 
-@EXERCISE.mutant("last micro-batch only", "Only your last micro-batch goes backward; each of them must.")
+@EXERCISE.mutant("last micro-batch only", "Your last micro-batch alone goes backward; each of them must.")
 def _(model, micro_batches, total_tokens):
     loss = 0.0
     for batch in micro_batches:
@@ -255,7 +255,7 @@ def _(model, micro_batches, total_tokens):
 
 @EXERCISE.mutant(
     "nan for an empty micro-batch",
-    "A micro-batch without any token that counts makes your loss or gradient nan: its own mean is 0 / 0.",
+    "Your loss or gradient is nan as soon as a micro-batch has no token that counts: its mean is 0 / 0.",
 )
 def _(model, micro_batches, total_tokens):
     loss = 0.0

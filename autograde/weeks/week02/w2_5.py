@@ -84,38 +84,38 @@ def _step(
 
 FAULTS = {
     "as handed out": (
-        "The step is as it was handed out: four lines stand in the wrong place.",
+        "Your step is as it was handed out: four lines stand in the wrong place.",
         {"clear_inside": True, "clip_inside": True, "step_inside": True, "late_rate": True, "clear": False},
     ),
     "cleared inside": (
-        "Gradients are cleared before each micro-batch, so only the last one arrives: clear once, at the "
-        "end.",
+        "Your gradients are cleared before each micro-batch, so only the last one arrives: clear once, at "
+        "the end.",
         {"clear_inside": True},
     ),
     "clipped inside": (
-        "Gradients are clipped after each micro-batch: clip once, after the last backward, on the sum.",
+        "Your gradients are clipped after each micro-batch: clip once, after the last backward, on the sum.",
         {"clip_inside": True},
     ),
     "a step for each micro-batch": (
-        "There is a step for each micro-batch: one optimizer step, after all of them.",
+        "Your optimizer steps after each micro-batch: one step, after all of them.",
         {"step_inside": True, "clip_at_all": False},
     ),
     "rate set late": (
-        "The learning rate is set after the step, so each step runs at the rate of the one before.",
+        "Your learning rate is set after the step, so each step runs at the rate of the one before.",
         {"late_rate": True},
     ),
-    "rate never set": ("The learning rate is never set.", {"set_rate": False}),
+    "rate never set": ("Your learning rate is never set.", {"set_rate": False}),
     "clipped after the step": (
-        "Gradients are clipped after the step, when they have done their work.",
+        "Your gradients are clipped after the step, when they have done their work.",
         {"clip_after": True},
     ),
-    "never clipped": ("Gradients are no longer clipped.", {"clip_at_all": False}),
+    "never clipped": ("Your gradients are no longer clipped.", {"clip_at_all": False}),
     "never cleared": (
-        "Gradients are not cleared, so the next step starts with those of this one.",
+        "Your gradients are not cleared, so the next step starts with those of this one.",
         {"clear": False},
     ),
     "cleared inside, stepped inside": (
-        "Each micro-batch is a step of its own: gradients are cleared and applied inside the loop.",
+        "Your micro-batches are steps of their own: gradients are cleared and applied inside the loop.",
         {"clear_inside": True, "step_inside": True, "clip_at_all": False},
     ),
 }
@@ -127,7 +127,9 @@ for _name, (_note, _faults) in FAULTS.items():
         return _step(model, optimizer, micro_batches, total_tokens, lr, clip, **_faults)
 
 
-@EXERCISE.mutant("clipped by value", "Gradients are clipped number by number; their direction changes then.")
+@EXERCISE.mutant(
+    "clipped by value", "Your gradients are clipped number by number; their direction changes then."
+)
 def _(model, optimizer, micro_batches, total_tokens, lr, clip):
     optimizer.param_groups[0]["lr"] = lr
     loss = accumulate(model, micro_batches, total_tokens)
@@ -138,7 +140,7 @@ def _(model, optimizer, micro_batches, total_tokens, lr, clip):
 
 
 @EXERCISE.mutant(
-    "clipped per parameter", "Each parameter is clipped by itself; the norm is that of all together."
+    "clipped per parameter", "Your parameters are clipped each by itself; the norm is that of all together."
 )
 def _(model, optimizer, micro_batches, total_tokens, lr, clip):
     optimizer.param_groups[0]["lr"] = lr
@@ -152,7 +154,8 @@ def _(model, optimizer, micro_batches, total_tokens, lr, clip):
 
 @EXERCISE.mutant(
     "always scaled to the limit",
-    "Gradients are scaled to the limit also where they are below it; clipping only makes long ones shorter.",
+    "Your gradients are scaled to the limit also where they are below it; clipping only makes long ones "
+    "shorter.",
 )
 def _(model, optimizer, micro_batches, total_tokens, lr, clip):
     optimizer.param_groups[0]["lr"] = lr

@@ -128,7 +128,7 @@ def _(table, micro_batches, total_tokens):
 # Wrong.
 
 
-@EXERCISE.rejects("mean of means", "the denominators: make the micro-batches differ in their counts")
+@EXERCISE.rejects("mean of means", "the denominators: make the micro-batches differ in their counts.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     K = len(micro_batches)
@@ -137,7 +137,7 @@ def _(table, micro_batches, total_tokens):
 
 @EXERCISE.rejects(
     "mean of means, right loss",
-    "the gradient: a test that compares losses alone cannot see this one",
+    "the gradient: a test that compares losses alone cannot see this one.",
 )
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
@@ -146,21 +146,21 @@ def _(table, micro_batches, total_tokens):
     return _with_right_loss(table, micro_batches, total_tokens, gradient)
 
 
-@EXERCISE.rejects("no division", "the size of the gradient: directions alone do not tell")
+@EXERCISE.rejects("no division", "the size of the gradient: directions alone do not tell.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     gradient = _add(table, micro_batches, lambda _k, _n: 1.0)[1]
     return _with_right_loss(table, micro_batches, total_tokens, gradient)
 
 
-@EXERCISE.rejects("own counts", "the size of the gradient")
+@EXERCISE.rejects("own counts", "the size of the gradient: the sum of means is too long.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     gradient = _add(table, micro_batches, lambda _k, n: 1 / max(1, n))[1]
     return _with_right_loss(table, micro_batches, total_tokens, gradient)
 
 
-@EXERCISE.rejects("divided by K as well", "the size of the gradient when there are several micro-batches")
+@EXERCISE.rejects("divided by K as well", "the size of the gradient when there are several micro-batches.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     K = len(micro_batches)
@@ -168,28 +168,28 @@ def _(table, micro_batches, total_tokens):
     return _with_right_loss(table, micro_batches, total_tokens, gradient)
 
 
-@EXERCISE.rejects("last micro-batch only", "whether every micro-batch arrives")
+@EXERCISE.rejects("last micro-batch only", "whether every micro-batch arrives.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     gradient = _right(table, micro_batches[-1:], total_tokens)[1]
     return _with_right_loss(table, micro_batches, total_tokens, gradient)
 
 
-@EXERCISE.rejects("first micro-batch lost", "whether every micro-batch arrives, the first one too")
+@EXERCISE.rejects("first micro-batch lost", "whether every micro-batch arrives, the first one too.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     gradient = _add(table, micro_batches, lambda k, _n: (k > 0) / total_tokens)[1]
     return _with_right_loss(table, micro_batches, total_tokens, gradient)
 
 
-@EXERCISE.rejects("last micro-batch twice", "whether every micro-batch arrives once")
+@EXERCISE.rejects("last micro-batch twice", "whether every micro-batch arrives once.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     last = len(micro_batches) - 1
     return _add(table, micro_batches, lambda k, _n: (2 if k == last else 1) / total_tokens)
 
 
-@EXERCISE.rejects("clipped per micro-batch", "gradients that are large: try a table with large numbers")
+@EXERCISE.rejects("clipped per micro-batch", "gradients that are large: try a table with large numbers.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     gradient = torch.zeros_like(table, dtype=torch.float64)
@@ -198,14 +198,14 @@ def _(table, micro_batches, total_tokens):
     return _with_right_loss(table, micro_batches, total_tokens, gradient.to(table.dtype))
 
 
-@EXERCISE.rejects("clipped at the end", "gradients that are large: this function must not clip")
+@EXERCISE.rejects("clipped at the end", "gradients that are large: this function must not clip.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     loss, gradient = _right(table, micro_batches, total_tokens)
     return loss, _clipped(gradient, 0.1)
 
 
-@EXERCISE.rejects("an empty micro-batch gives nan", "a micro-batch in which nothing counts")
+@EXERCISE.rejects("an empty micro-batch gives nan", "a micro-batch in which nothing counts.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     loss, gradient = _right(table, micro_batches, total_tokens)
@@ -214,21 +214,21 @@ def _(table, micro_batches, total_tokens):
     return loss, gradient
 
 
-@EXERCISE.rejects("empty micro-batches counted", "a micro-batch in which nothing counts")
+@EXERCISE.rejects("empty micro-batches counted", "a micro-batch in which nothing counts.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     empty = sum(not bool(keep.any()) for _, _, keep in micro_batches)
     return _add(table, micro_batches, lambda _k, _n: 1 / (total_tokens + empty))
 
 
-@EXERCISE.rejects("keep ignored", "targets that do not count")
+@EXERCISE.rejects("keep ignored", "targets that do not count: keep some out.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     everything = [(x, y, torch.ones_like(keep)) for x, y, keep in micro_batches]
     return _right(table, everything, total_tokens)
 
 
-@EXERCISE.rejects("all places in the denominator", "targets that do not count, in the denominator")
+@EXERCISE.rejects("all places in the denominator", "targets that do not count, in the denominator.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     places = sum(keep.numel() for _, _, keep in micro_batches)
@@ -236,7 +236,7 @@ def _(table, micro_batches, total_tokens):
 
 
 @EXERCISE.rejects(
-    "total counted again", "a total_tokens that is larger than what is here, as with several machines"
+    "total counted again", "a total_tokens that is larger than what is here, as with several machines."
 )
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
@@ -244,21 +244,21 @@ def _(table, micro_batches, total_tokens):
     return _add(table, micro_batches, lambda _k, _n: 1 / counted)
 
 
-@EXERCISE.rejects("wrong loss, right gradient", "the loss that is returned")
+@EXERCISE.rejects("wrong loss, right gradient", "the loss that is returned.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     loss = _right(table, micro_batches[-1:], total_tokens)[0]
     return loss, _right(table, micro_batches, total_tokens)[1]
 
 
-@EXERCISE.rejects("sign of the gradient", "the sign of the gradient: norms alone do not tell")
+@EXERCISE.rejects("sign of the gradient", "the sign of the gradient: norms alone do not tell.")
 def _(table, micro_batches, total_tokens):
     _check(table, micro_batches, total_tokens)
     loss, gradient = _right(table, micro_batches, total_tokens)
     return loss, -gradient
 
 
-@EXERCISE.rejects("nothing at all", "whether there is a gradient")
+@EXERCISE.rejects("nothing at all", "whether there is a gradient.")
 def _(table, micro_batches, total_tokens):
     return 0.0, torch.zeros_like(table)
 
