@@ -30,13 +30,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 # %% role="show"
-import numpy as np
-
 import lmcourse.figures.averages as pictures
 from lmcourse.checks import check, predict, quiz
 from lmcourse.checks.drivers.week02 import TinyModel
 from lmcourse.figures import show_figure
-from lmcourse.packing import Batch
 
 # %% [markdown]
 # ## Two examples, two answers
@@ -295,7 +292,7 @@ def gradient_of(parts, divide):
 # %% role="show"
 x, y = torch.randint(50, (2, 32, 32), generator=torch.Generator().manual_seed(1))  # (32, 32) each
 whole = gradient_of([(x, y)], 1)
-parts = list(zip(x.split(8), y.split(8)))
+parts = list(zip(x.split(8), y.split(8), strict=True))
 print(f"divided by 4: largest difference {(gradient_of(parts, 4) - whole).abs().max():.1e}")
 print(f"not divided:  {(gradient_of(parts, 1).norm() / whole.norm()):.2f} times as long")
 
@@ -533,11 +530,11 @@ def test_accumulation(accumulate) -> None:
         for total_tokens in (here, 2 * here + 1):  # all of the step, and a part of a larger one
             leaf = table.clone().requires_grad_()
             nats = [F.cross_entropy(leaf[x[k]], y[k], reduction="sum") for x, y, k in parts]
-            expected = torch.stack(nats).sum() / total_tokens
-            expected.backward()
+            whole = torch.stack(nats).sum() / total_tokens
+            whole.backward()
+            expected = whole.item()
             loss, gradient = accumulate(table.clone(), parts, total_tokens)
-            close = abs(float(loss) - float(expected)) <= 1e-9 * abs(float(expected))
-            assert close, f"loss {float(loss)} instead of {float(expected)}"
+            assert abs(float(loss) - expected) <= 1e-9 * abs(expected), f"loss {float(loss)}, not {expected}"
             worst = (gradient - leaf.grad).abs().max()
             assert worst <= 1e-9 * leaf.grad.abs().max(), f"the gradient differs by up to {worst}"
     ### END SOLUTION

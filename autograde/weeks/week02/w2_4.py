@@ -53,7 +53,7 @@ def _(model, micro_batches, total_tokens):
             continue
         part = _sum_of_nats(model, batch) / n * (n / total_tokens)
         part.backward()
-        loss += float(part)
+        loss += part.item()
     return loss
 
 
@@ -78,7 +78,7 @@ def _run(model, micro_batches, divide, loss_divide=None) -> float:
         nats = _sum_of_nats(model, batch)
         part = nats / divide(k, batch)
         part.backward()
-        loss += float(part if loss_divide is None else nats.detach() / loss_divide(k, batch))
+        loss += (part if loss_divide is None else nats / loss_divide(k, batch)).item()
     return loss
 
 

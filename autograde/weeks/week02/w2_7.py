@@ -38,7 +38,7 @@ def _(local_sums, local_counts, world):
 
 @EXERCISE.mutant(
     "local means",
-    "You divide each rank's sum by its own count; the average of these means is not the mean over all tokens "
+    "Your ranks divide by their own counts; the average of these means is not the mean over all tokens "
     "unless the counts are equal.",
 )
 def _(local_sums, local_counts, world):
@@ -47,7 +47,7 @@ def _(local_sums, local_counts, world):
 
 @EXERCISE.mutant(
     "world factor missing",
-    "The factor world is missing: the reduction averages, that is, divides by world once more. Your "
+    "Your factor lacks world: the reduction averages, that is, divides by world once more. Your "
     "gradient is world times too small.",
 )
 def _(local_sums, local_counts, world):
@@ -57,31 +57,32 @@ def _(local_sums, local_counts, world):
 
 @EXERCISE.mutant(
     "count not reduced",
-    "Each rank uses its own count as if it were the total: the counts must be added over the ranks first.",
+    "Your ranks use their own counts as if these were the total: the counts must be added over the ranks "
+    "first.",
 )
 def _(local_sums, local_counts, world):
     return [g * world / max(1, n) for g, n in zip(local_sums, local_counts, strict=True)]
 
 
-@EXERCISE.mutant("first rank's count", "You take the first rank's count for all ranks; the counts differ.")
+@EXERCISE.mutant("first rank's count", "Your ranks all use the first rank's count; the counts differ.")
 def _(local_sums, local_counts, world):
     return [g / max(1, local_counts[0]) for g in local_sums]
 
 
-@EXERCISE.mutant("world squared", "The factor world is in it twice: your gradient is world times too large.")
+@EXERCISE.mutant("world squared", "Your factor has world in it twice: the gradient is world times too large.")
 def _(local_sums, local_counts, world):
     total = max(1, sum(local_counts))
     return [g * world**2 / total for g in local_sums]
 
 
-@EXERCISE.mutant("sums", "You hand over bare sums: nothing is divided by the number of tokens.")
+@EXERCISE.mutant("sums", "Your ranks hand over bare sums: nothing is divided by the number of tokens.")
 def _(local_sums, local_counts, world):
     return [g.clone() for g in local_sums]
 
 
 @EXERCISE.mutant(
     "ranks without tokens not counted",
-    "You count only ranks that have tokens; the reduction divides by all ranks, empty ones too.",
+    "Your world counts only ranks that have tokens; the reduction divides by all ranks, empty ones too.",
 )
 def _(local_sums, local_counts, world):
     total, busy = max(1, sum(local_counts)), sum(n > 0 for n in local_counts)
@@ -90,7 +91,8 @@ def _(local_sums, local_counts, world):
 
 @EXERCISE.mutant(
     "everything on the first rank",
-    "You add up on one rank what the reduction is there to add up: each rank knows only its own sum.",
+    "Your first rank holds the sum of all: it adds up what the reduction is there to add up: each rank "
+    "knows only its own sum.",
 )
 def _(local_sums, local_counts, world):
     total = max(1, sum(local_counts))
@@ -98,13 +100,15 @@ def _(local_sums, local_counts, world):
     return [torch.stack(local_sums).sum(0) * (world / total), *rest]
 
 
-@EXERCISE.mutant("nan without tokens", "Without any token your gradients are nan or inf: 0 / 0.")
+@EXERCISE.mutant("nan without tokens", "Your gradients are nan or inf when there are no tokens: 0 / 0.")
 def _(local_sums, local_counts, world):
     total = torch.tensor(float(sum(local_counts)))
     return [g * (world / total) for g in local_sums]
 
 
-@EXERCISE.mutant("the average itself", "You return the average; asked for is what each rank hands over.")
+@EXERCISE.mutant(
+    "the average itself", "Your function returns the average; asked for is what each rank hands over."
+)
 def _(local_sums, local_counts, world):
     total = max(1, sum(local_counts))
     return torch.stack(local_sums).sum(0) / total
