@@ -129,6 +129,9 @@ class HiddenExercise:
     may_change: tuple[str, ...] = ()
     # Driver that hands an implementation to the student's test in another form than a function, as a class.
     test_driver: str = ""
+    # Functions and classes of the course that may not run while the answer is judged, by their dotted name,
+    # and what to do instead: "Sort the documents by length and place each one yourself."
+    forbidden: dict[str, str] = field(default_factory=dict)
     # Seconds of processor time for one call of a student's function.
     call_seconds: float = 5.0
 
