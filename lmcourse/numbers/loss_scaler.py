@@ -93,6 +93,10 @@ class LossScaler:
         self.value = max(SMALLEST, self.value * self._backoff)
         self.clean, self.overflows = 0, self.overflows + 1
 
+    def discard(self) -> None:
+        """End a step that is left out for another reason: as if it had not been tried."""
+        self._unscaled = None
+
     def state_dict(self) -> dict[str, Any]:
         """At a step boundary."""
         return {"value": self.value, "clean": self.clean, "overflows": self.overflows}

@@ -79,11 +79,13 @@ class GroupedOptimizer(torch.optim.Optimizer):
 def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
     """Give every group its own base rate times the factor of the schedule.
 
+    An optimizer of torch has no "base_lr"; there the rate of the first call is taken for it.
+
     Args:
         factor: as from `lmcourse.schedules.factor`.
     """
     for group in optimizer.param_groups:
-        group["lr"] = group["base_lr"] * factor
+        group["lr"] = group.setdefault("base_lr", group["lr"]) * factor
 
 
 def _at_least_float32(tensor: Tensor) -> Tensor:
