@@ -22,7 +22,7 @@ class Forbidden:
 
     def __init__(self, exercise: HiddenExercise) -> None:
         self.shown = {defined_as(name): name for name in exercise.forbidden}
-        self.instead = exercise.forbidden
+        self.instead = exercise.instead
 
     @property
     def names(self) -> list[str]:
@@ -33,7 +33,7 @@ class Forbidden:
         shown = self.shown.get(reported)
         if shown is None:
             return reported
-        return f"called `{shown}`, which does what the exercise asks for. {self.instead[shown]}"
+        return f"called `{shown}`, which does what the exercise asks for. {self.instead}"
 
 
 @functools.cache
