@@ -129,6 +129,10 @@ class HiddenExercise:
     may_change: tuple[str, ...] = ()
     # Driver that hands an implementation to the student's test in another form than a function, as a class.
     test_driver: str = ""
+    # Functions and classes of the course that may not run while the answer is judged, by their dotted names,
+    # and what the student is told to do instead, as a sentence.
+    forbidden: tuple[str, ...] = ()
+    instead: str = "Write it yourself."
     # Seconds of processor time for one call of a student's function.
     call_seconds: float = 5.0
 

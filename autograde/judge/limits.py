@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import psutil
 
 from autograde.judge.ended import AnswerEnded
 
+SOCKET_SECONDS = 0.05  # how long a read of a channel waits before it looks at the clock
+DISK_BYTES = 512 * 2**20
+DISK_SECONDS = 0.25  # between two looks at a private folder that the system does not cap
+
 
 @dataclass(frozen=True)
 class Limits:
-    """Processor seconds for one cell, and resident bytes beyond what the libraries take.
+    """Processor seconds for one cell, resident bytes beyond what the libraries take, and whether student code
+    may run on a machine that cannot confine it.
 
     Time is processor time: the worker's, and the judge's where it runs implementations for a student's test.
     The wall-clock backstop is generous, since on a busy machine a right answer can wait for long; it is for
@@ -22,6 +28,7 @@ class Limits:
     cell_seconds: float = 60.0
     memory_bytes: int = 2 * 2**30
     patience: float = 60.0  # wall seconds on top of four times the processor seconds
+    allow_unconfined: bool = False
 
     def wall_seconds(self, cpu_seconds: float) -> float:
         return self.patience + 4 * cpu_seconds
@@ -32,8 +39,10 @@ class Watch:
 
     INTERVAL = 0.05  # seconds between two looks
 
-    def __init__(self, pid: int, limits: Limits) -> None:
+    def __init__(self, pid: int, limits: Limits, used_disk: Callable[[], int] = lambda: 0) -> None:
         self.process = psutil.Process(pid)
+        self.used_disk = used_disk
+        self.disk_look = time.monotonic()
         self.limits = limits
         self.peak_bytes = 0
         self.base_bytes: int | None = None
@@ -56,6 +65,14 @@ class Watch:
         self.peak_bytes = max(self.peak_bytes, resident)
         if self.base_bytes is None and resident:
             self.base_bytes = resident
+
+    def disk_is_full(self) -> bool:
+        """Does the worker's folder hold more than it may? Looks a few times a second at most."""
+        now = time.monotonic()
+        if now - self.disk_look < DISK_SECONDS:
+            return False
+        self.disk_look = now
+        return self.used_disk() > DISK_BYTES
 
     def deadline(self, cpu_seconds: float) -> Deadline:
         self.look()
@@ -93,3 +110,5 @@ class Deadline:
         if extra > self.watch.limits.memory_bytes:
             allowed = self.watch.limits.memory_bytes / 2**30
             raise AnswerEnded("resource_limit", f"used more than {allowed:g} GiB of memory and was stopped")
+        if self.watch.disk_is_full():
+            raise AnswerEnded("resource_limit", f"wrote more than {DISK_BYTES >> 20} MiB and was stopped")

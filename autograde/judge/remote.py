@@ -14,10 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from autograde.exercise import HiddenExercise
+from autograde.judge import confinement
 from autograde.judge.answer import MAX_CALLBACKS, BaseAnswer, serve_callback
 from autograde.judge.ended import AnswerEnded
-from autograde.judge.launch import SOCKET_SECONDS, Started, start
-from autograde.judge.limits import Deadline, Limits, Watch
+from autograde.judge.forbidden import Forbidden
+from autograde.judge.launch import Started, start
+from autograde.judge.limits import SOCKET_SECONDS, Deadline, Limits, Watch
 from autograde.judge.score_tests import n_trials
 from autograde.worker import codec, frames
 
@@ -32,8 +34,9 @@ class RemoteWorker:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.ended: AnswerEnded | None = None
+        self.isolation = "process"
         self.started: Started = start(limits)
-        self.watch = Watch(self.started.process.pid, limits)
+        self.watch = Watch(self.started.pid, limits, self.started.used_disk)
         self._wait_until_ready()
 
     def run_cell(self, source: str) -> dict | None:
@@ -56,7 +59,10 @@ class RemoteWorker:
             raise self.ended
         deadline = self.watch.deadline(seconds)
         try:
-            return self._converse(request, deadline, callbacks or {})
+            body = self._converse(request, deadline, callbacks or {})
+            if self._unread():
+                raise codec.BadMessage("more than one answer")
+            return body
         except AnswerEnded as end:
             self._end(end)
         except frames.Closed:
@@ -86,9 +92,11 @@ class RemoteWorker:
         self._send({"seq": number, **request}, deadline)
         for _ in range(MAX_CALLBACKS):
             message = self._receive(deadline)
+            kind = _text(message, "kind")
+            if kind == "forbidden":
+                raise AnswerEnded("forbidden", _text(message, "name")[:200])
             if _text(message, "seq") != number:
                 raise codec.BadMessage("an answer to no question")
-            kind = _text(message, "kind")
             if kind == "reply":
                 body = codec.loads(_bytes(message.get("body")))
                 if not isinstance(body, dict):
@@ -120,7 +128,7 @@ class RemoteWorker:
 
         def check() -> None:
             deadline.check()
-            if self.started.process.poll() is not None and not self._unread():
+            if self.started.ended() and not self._unread():
                 raise frames.Closed
 
         return check
@@ -139,25 +147,29 @@ class RemoteWorker:
         """Kill the worker; without a reason given, its exit status is the reason."""
         if self.ended is not None:
             return
-        if end is None:
-            try:
-                self.started.process.wait(timeout=5)
-            except Exception:
-                end = AnswerEnded("student_error", "closed the grader's channel")
-        status = self.started.process.returncode
-        self.started.kill()
+        if end is None and not self.started.wait(5):
+            end = AnswerEnded("student_error", "closed the grader's channel")
+        status = self.started.kill()
         self.ended = end if end is not None else _cause_of_death(status)
 
     def _wait_until_ready(self) -> None:
         deadline = self.watch.deadline(START_SECONDS)
         try:
-            ready = _text(self._receive(deadline), "kind") == "ready"
+            message = self._receive(deadline)
+            ready = _text(message, "kind") == "ready"
             said = "" if ready else self.started.said()
+            means = [str(name) for name in message.get("isolation", [])]
         except (AnswerEnded, frames.Closed, frames.Oversized, codec.BadMessage) as error:
             ready, said = False, self.started.said() or str(error)
         if not ready:
             self._end(AnswerEnded("infrastructure_fault", f"the worker did not start: {said}"[:300]))
             raise self.ended
+        self.isolation = confinement.named(means)
+        try:
+            confinement.check(means, self.limits.allow_unconfined)
+        except AnswerEnded as end:
+            self._end(end)
+            raise
         self.watch.base_bytes = None  # from here on: what the student's code adds
         self.watch.look()
 
@@ -169,12 +181,13 @@ class RemoteAnswer(BaseAnswer):
     there are implementations to try a student's test on.
     """
 
-    isolation = "process"
     CALLS_IN_FULL = 12
 
     def __init__(self, exercise: HiddenExercise, worker: RemoteWorker) -> None:
         super().__init__(exercise)
         self.worker = worker
+        self.isolation = worker.isolation
+        self.forbidden = Forbidden(exercise)
         self.start_seconds = worker.watch.total_seconds
         self.seconds_in_all = exercise.call_seconds * max(self.CALLS_IN_FULL, n_trials(exercise))
 
@@ -183,14 +196,15 @@ class RemoteAnswer(BaseAnswer):
 
     def _ask(self, kind: str, name: str, payload: bytes, callbacks: dict[str, Callable]) -> dict:
         left = self.seconds_in_all - self.cpu_seconds
-        request = {"kind": kind, "name": name, "payload": payload}
+        request = {"kind": kind, "name": name, "payload": payload, "forbidden": self.forbidden.names}
         try:
             body = self.worker.ask(request, max(0.0, min(left, self.exercise.call_seconds)), callbacks)
         except AnswerEnded as end:
             if end.state == "time_out" and left < self.exercise.call_seconds:
                 message = f"took more than {self.seconds_in_all:g} s of processor time in all its calls"
                 raise AnswerEnded("time_out", f"`{name}` {message} and was stopped") from None
-            raise AnswerEnded(end.state, f"`{name}` {end.message}") from None
+            message = self.forbidden.message(end.message) if end.state == "forbidden" else end.message
+            raise AnswerEnded(end.state, f"`{name}` {message}") from None
         finally:
             self.cpu_seconds = self.worker.watch.total_seconds - self.start_seconds
             self.peak_bytes = self.worker.watch.peak_bytes
@@ -220,7 +234,7 @@ def _checked_error(error: Any, worker: RemoteWorker) -> dict:
         raise worker.broken()
     return {
         "kind": error["kind"][:100],
-        "message": error["message"].replace(f"{worker.started.private}/lib/", "")[:3_000],
+        "message": error["message"].replace(f"{worker.started.library}/", "")[:3_000],
         "assertion": error.get("assertion") is True,
     }
 

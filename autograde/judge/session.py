@@ -101,6 +101,7 @@ class _Session:
         self.on_demand = OnDemand()
         self.cpu_seconds = 0.0
         self.peak_bytes = 0
+        self.isolation = "process"
 
     def run(self, notebook: NotebookNode, wanted: list[registry.Exercise]) -> tuple[Verdict, ...]:
         self.max_deaths = len(wanted) + SPARE_DEATHS
@@ -181,6 +182,7 @@ class _Session:
         for attempt in (1, 2):
             try:
                 self.worker = RemoteWorker(self.limits)
+                self.isolation = self.worker.isolation
                 for cell in self.done:
                     self.worker.run_cell(cell.source)
                 return self.worker
@@ -211,5 +213,12 @@ class _Session:
     def verdict(self, spec: registry.Exercise, state: str, message: str) -> Verdict:
         points = None if state.endswith("_fault") else 0.0
         return Verdict(
-            spec.id, state, points, float(spec.points), message, seed=self.seed(spec), versions=versions()
+            spec.id,
+            state,
+            points,
+            float(spec.points),
+            message,
+            isolation=self.isolation,
+            seed=self.seed(spec),
+            versions=versions(),
         )

@@ -8,10 +8,12 @@ import site
 from typing import Any, NoReturn
 
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.text import LSString, SList
 from traitlets.config import Config
 
 from .calls import describe
 
+NO_PROGRAMS = "other programs cannot be started while a notebook is graded"
 NO_INPUT = "input() waits for a person, and none is there while a notebook is graded: write the value instead"
 
 
@@ -23,6 +25,14 @@ class NotebookShell(InteractiveShell):
 
     def ask_exit(self) -> None:
         """`exit` and `quit` end nothing, as in a notebook whose next cell is run anyway."""
+
+    def system(self, cmd: str) -> None:
+        """`!pip list` and its kind do nothing: there are no programs here, and no answer needs one."""
+        print(NO_PROGRAMS)
+        self.user_ns["_exit_code"] = 127
+
+    def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> SList | LSString:
+        return SList() if split else LSString("")
 
 
 class Shell:
@@ -51,6 +61,11 @@ class Shell:
     def names(self) -> dict[str, Any]:
         """Everything that the notebook has defined so far."""
         return self.shell.user_ns
+
+    def forget(self) -> None:
+        """The state before the first cell."""
+        self.shell.reset(new_session=True)
+        self.shell.execution_count = 1
 
     def has(self, name: str) -> bool:
         return name in self.shell.user_ns

@@ -53,6 +53,9 @@ _TRAINING = (
     ("beta2", "memory of AdamW's second moment"),
     ("clip", "largest global norm of the gradient"),
     ("seed", "of weights, order of data and dropout"),
+    ("spikes", "pass over batches whose loss or gradient stands out; go back if that does not help"),
+    ("skip-batches", "numbers of batches to pass over, such as 81,96-110; the ones behind them move up"),
+    ("monitor-every", "steps between two tables of per-layer figures (monitor.jsonl)"),
     ("evaluate-every", "steps between losses over the whole validation set"),
     ("save-every", "steps between checkpoints"),
 )

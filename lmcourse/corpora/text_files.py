@@ -9,7 +9,7 @@ from pathlib import Path
 from lmcourse.errors import CourseError
 
 SUFFIXES = (".txt", ".md", ".jsonl")
-_SEPARATOR = re.compile(r"(?:(?<=\n)|\A)<\|endoftext\|>[ \t]*(?:\r?\n|\Z)")
+SEPARATOR = re.compile(r"(?:(?<=\n)|\A)<\|endoftext\|>[ \t]*(?:\r?\n|\Z)")
 
 
 def read_documents(path: str | Path) -> list[str]:
@@ -28,30 +28,37 @@ def read_documents(path: str | Path) -> list[str]:
     path = Path(path)
     if not path.exists():
         raise CourseError(f"{path}: no such file or folder")
-    files = _files_below(path) if path.is_dir() else [path]
+    if path.name.lower().endswith((".zst", ".gz", ".parquet")):
+        raise CourseError(f"{path}: make it ready first, with: lmcourse data prepare {path} --out DIR")
+    files = files_below(path, SUFFIXES) if path.is_dir() else [path]
     documents = [document for file in files for document in _read_file(file)]
     if not documents:
         raise CourseError(f"{path}: there is no text in it")
     return documents
 
 
-def _files_below(folder: Path) -> list[Path]:
+def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Files in a folder and below it by the end of their names, sorted; hidden ones are left out.
+
+    Raises:
+        CourseError: there is none.
+    """
     inside = sorted(folder.rglob("*"), key=lambda file: file.relative_to(folder).parts)
     files = [
         file
         for file in inside
-        if file.suffix.lower() in SUFFIXES
+        if file.name.lower().endswith(suffixes)
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
         and file.is_file()
     ]
     if not files:
-        raise CourseError(f"{folder}: no {', '.join(SUFFIXES)} file in this folder")
+        raise CourseError(f"{folder}: no {', '.join(suffixes)} file in this folder")
     return files
 
 
 def _read_file(file: Path) -> list[str]:
     text = _decode(file)
-    documents = _json_lines(file, text) if file.suffix.lower() == ".jsonl" else _SEPARATOR.split(text)
+    documents = _json_lines(file, text) if file.suffix.lower() == ".jsonl" else SEPARATOR.split(text)
     return [document for document in documents if document.strip()]
 
 
@@ -80,19 +87,29 @@ def _json_lines(file: Path, text: str) -> list[str]:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            raise CourseError(f"{file}:{number}: not JSON; each line must be an object with a text") from None
-        if not isinstance(record, dict) or "text" not in record:
-            raise CourseError(f'{file}:{number}: no field "text"; each line must look like {{"text": "..."}}')
-        if not isinstance(record["text"], str):
-            kind = type(record["text"]).__name__
-            raise CourseError(f'{file}:{number}: the field "text" must be a string; got {kind}')
-        try:
-            record["text"].encode("utf-8")
-        except UnicodeEncodeError:
-            raise CourseError(
-                f"{file}:{number}: the text holds half a surrogate pair (\\ud800..\\udfff)"
-            ) from None
-        documents.append(record["text"])
+            documents.append(text_of_record(line))
+        except ValueError as problem:
+            raise CourseError(f"{file}:{number}: {problem}") from None
     return documents
+
+
+def text_of_record(line: str, field: str = "text") -> str:
+    """The text of one line of JSON Lines.
+
+    Raises:
+        ValueError: no JSON object with a string in `field`, or one that UTF-8 cannot write; says which.
+    """
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError("not JSON; each line must be an object with a text") from None
+    if not isinstance(record, dict) or field not in record:
+        raise ValueError(f'no field "{field}"; each line must look like {{"{field}": "..."}}')
+    text = record[field]
+    if not isinstance(text, str):
+        raise ValueError(f'the field "{field}" must be a string; got {type(text).__name__}')
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("the text holds half a surrogate pair (\\ud800..\\udfff)") from None
+    return text

@@ -9,6 +9,7 @@ for a gradient which an empty rank will never have.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,6 +95,7 @@ class ProcessRanks(Ranks):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
+            gc.collect()  # a sharded model that nobody uses still holds the group, by reference cycles
             dist.destroy_process_group()
             return
         # The group is left as it is: to take it down, the other ranks would have to be there.

@@ -6,8 +6,8 @@ and values, (B, T, H, D) each, and of the share of attention weights to drop. It
 mask        one boolean (B, T, T) for the library's attention: short to read, and the reference of the tests.
             Time and memory grow with the square of T.
 documents   each document by itself, in batches of like length. Linear in T, however long the rows are.
-plain       two matrix products and a softmax in float32: for short rows in 16 bits, where the library's
-            backward pass is slow on a CPU.
+plain       two matrix products and a softmax: for short rows in 16 bits, where the library's backward pass is
+            slow on a CPU.
 causal      the library's causal attention, for rows that are one text.
 varlen,     kernels of a GPU: the first takes 16-bit types only, the second any.
 flex
@@ -49,21 +49,21 @@ def plan_attention(
     """
     if backend not in BACKENDS:
         raise CourseError(f"attention: expected one of {', '.join(BACKENDS)}, got {backend!r}")
-    if backend == "auto":
-        backend = _choose(doc_id, tokens, dtype)
     if backend == "causal" and doc_id is not None:
         raise CourseError("attention: 'causal' knows no documents; take 'mask', 'documents' or 'auto'")
     if backend in ("varlen", "flex") and tokens.device.type != "cuda":
         raise CourseError(f"attention: {backend!r} needs a GPU, and the batch is on {tokens.device.type}")
+    if backend == "auto":
+        backend = _choose(doc_id, tokens, dtype)
     if backend == "causal":
         return causal
     if backend == "plain":
-        return plain_plan(doc_id, tokens)
+        return plain_plan(doc_id, tokens, dtype)
     if doc_id is None:
         doc_id = torch.zeros_like(tokens)
-    return {"mask": mask_plan, "documents": ByDocument, "varlen": varlen_plan, "flex": flex_plan}[backend](
-        doc_id
-    )
+    if backend == "mask":
+        return masked(document_mask(doc_id))
+    return {"documents": ByDocument, "varlen": varlen_plan, "flex": flex_plan}[backend](doc_id)
 
 
 def _choose(doc_id: Tensor | None, tokens: Tensor, dtype: torch.dtype) -> str:
@@ -80,36 +80,33 @@ def _choose(doc_id: Tensor | None, tokens: Tensor, dtype: torch.dtype) -> str:
 
 def causal(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> Tensor:
     """Every earlier token of the row, and the token itself."""
-    q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # (B, H, T, D)
-    return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True).transpose(1, 2)
+    heads = (x.transpose(1, 2) for x in (q, k, v))  # (B, H, T, D)
+    return F.scaled_dot_product_attention(*heads, dropout_p=dropout, is_causal=True).transpose(1, 2)
 
 
-def mask_plan(doc_id: Tensor) -> Attend:
-    """The library's attention with a boolean mask."""
-    mask = document_mask(doc_id)[:, None]  # (B, 1, T, T)
+def masked(mask: Tensor) -> Attend:
+    """The library's attention with a boolean mask, (B, T, keys): true where a query may look at a key."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> Tensor:
-        q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # (B, H, T, D)
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        heads = (x.transpose(1, 2) for x in (q, k, v))  # (B, H, T, D)
+        mixed = F.scaled_dot_product_attention(*heads, attn_mask=mask[:, None], dropout_p=dropout)
         return mixed.transpose(1, 2)
 
     return attend
 
 
-def plain_plan(doc_id: Tensor | None, tokens: Tensor) -> Attend:
-    """Attention as its formula says: products in the type of the queries, the softmax in float32."""
+def plain_plan(doc_id: Tensor | None, tokens: Tensor, dtype: torch.dtype) -> Attend:
+    """Attention as its formula says; inside, the softmax computes in float32 whatever comes in."""
     T = tokens.shape[1]
-    seen = (
-        torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril()
-        if doc_id is None
-        else document_mask(doc_id)[:, None]
-    )
-    bias = torch.zeros(seen.shape, device=tokens.device).masked_fill_(~seen, float("-inf"))
+    if doc_id is None:
+        seen = torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril()
+    else:
+        seen = document_mask(doc_id)[:, None]  # (B, 1, T, T)
+    bias = torch.zeros(seen.shape, dtype=dtype, device=tokens.device).masked_fill_(~seen, float("-inf"))
 
     def attend(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> Tensor:
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # (B, H, T, D)
-        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(2, 3)  # (B, H, T, T)
-        weights = (scores.float() + bias).softmax(-1).to(v.dtype)
-        return (F.dropout(weights, dropout) @ v).transpose(1, 2)
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(2, 3) + bias  # (B, H, T, T)
+        return (F.dropout(scores.softmax(-1), dropout) @ v).transpose(1, 2)
 
     return attend

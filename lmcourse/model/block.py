@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lmcourse.model.attend import Attend
 from lmcourse.model.attention import Attention
+from lmcourse.model.by_hand import relu_squared
 from lmcourse.model.config import TransformerConfig
 from lmcourse.model.linear import linear
+from lmcourse.model.norm import RMSNorm
 
 
 class SwiGLU(nn.Module):
@@ -34,19 +37,28 @@ class ReLU2(nn.Module):
         self.residual = linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.residual(F.relu(self.up(x)).square())
+        return self.residual(relu_squared(self.up(x)))
 
 
 class Block(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.attention_norm = nn.RMSNorm(config.width)
+        self.attention_norm = RMSNorm(config.width, config.gains)
         self.attention = Attention(config)
-        self.mlp_norm = nn.RMSNorm(config.width)
+        self.mlp_norm = RMSNorm(config.width, config.gains)
         self.mlp = SwiGLU(config.width) if config.mlp == "swiglu" else ReLU2(config.width)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x: Tensor, angles: Tensor | None, attend: Attend) -> Tensor:
-        """x: (B, T, width) -> (B, T, width)"""
-        x = x + self.dropout(self.attention(self.attention_norm(x), angles, attend))
-        return x + self.dropout(self.mlp(self.mlp_norm(x)))
+    def forward(self, x: Tensor, rotation: Tensor | None, attend: Attend, dtype: torch.dtype) -> Tensor:
+        """One step of the residual stream, which keeps its type.
+
+        Args:
+            x: (B, T, width)
+            rotation, attend: as in `Attention.forward`.
+            dtype: of the products.
+
+        Returns:
+            (B, T, width)
+        """
+        x = x + self.dropout(self.attention(self.attention_norm(x, dtype), rotation, attend))
+        return x + self.dropout(self.mlp(self.mlp_norm(x, dtype)))

@@ -8,6 +8,7 @@ from lmcourse.errors import CourseError
 
 MLP_KINDS = ("swiglu", "relu2")
 POSITION_KINDS = ("rotary", "learned", "both")
+INIT_KINDS = ("small", "zero")
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,12 @@ class TransformerConfig:
     width: int = 128
     mlp: str = "swiglu"
     qk_norm: bool = True
+    gains: bool = True  # learned factors behind each normalization
     tied: bool = False  # one matrix for the embedding and the head
     dropout: float = 0.0
     positions: str = "rotary"  # angles in every layer; "learned" vectors added to the embedding; or "both"
     rope_base: float = 10_000.0
+    init: str = "small"  # or "zero": each block begins as the identity; see `Transformer.reset_parameters`
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "context", "layers", "heads", "width"):
@@ -48,6 +51,10 @@ class TransformerConfig:
             )
         if self.mlp not in MLP_KINDS:
             raise CourseError(f"mlp: expected one of {', '.join(MLP_KINDS)}, got {self.mlp!r}")
+        if self.init not in INIT_KINDS:
+            raise CourseError(f"init: expected one of {', '.join(INIT_KINDS)}, got {self.init!r}")
+        if self.init == "zero" and self.tied:
+            raise CourseError("init: 'zero' draws embedding and head at different sizes; leave tied out")
         if not 0 <= self.dropout < 1:
             raise CourseError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
 

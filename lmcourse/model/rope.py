@@ -20,13 +20,17 @@ def rope_table(positions: int, head_width: int, base: float) -> Tensor:
     return torch.stack((angle.cos(), angle.sin())).float()
 
 
-def rotate(x: Tensor, angles: Tensor) -> Tensor:
-    """Turn the pairs (x[i], x[i + D/2]) of each head; the result has the type of `x`.
+def rotation(angles: Tensor, heads: int, dtype: torch.dtype) -> Tensor:
+    """The table laid out as the queries are, once per batch for all layers: long rows of memory are quick.
 
     Args:
-        x: (B, T, H, D) queries or keys.
-        angles: cosines and sines, float32; (2, T, 1, D/2), or (2, B, T, 1, D/2) if positions differ by row.
+        angles: cosines and sines, (2, ..., T, D/2).
+        heads: H.
+        dtype: of queries and keys.
+
+    Returns:
+        (2, ..., T, H, D)
     """
-    cos, sin = angles
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)
+    cos, sin = angles.to(dtype)
+    table = torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1))).unsqueeze(-2)
+    return table.expand(*table.shape[:-2], heads, -1).contiguous()

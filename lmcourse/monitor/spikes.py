@@ -102,12 +102,6 @@ class SpikeRule:
         """Whether the state is one to come back to."""
         return self._in_a_row == 0 and self._above == 0
 
-    def after_roll_back(self, saved: dict[str, Any]) -> None:
-        """Everything as in the checkpoint, but the number of roll-backs: it is bounded for the whole run."""
-        done = self.roll_backs + 1
-        self.load_state_dict(saved)
-        self.roll_backs = done
-
     def state_dict(self) -> dict[str, Any]:
         """Plain numbers and lists."""
         return {

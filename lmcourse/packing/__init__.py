@@ -4,14 +4,19 @@ from lmcourse.packing.batch import Batch, document_batch, plain_batch
 from lmcourse.packing.bins import ffd_pack
 from lmcourse.packing.masks import document_ids, document_mask, positions_and_loss_mask
 from lmcourse.packing.row_index import PADDING, consecutive_rows, document_rows
+from lmcourse.packing.row_pages import RowPages
 from lmcourse.packing.rows import join_documents, pack
-from lmcourse.packing.token_file import TokenFile, write_token_file
+from lmcourse.packing.token_file import TokenFile, TokenStream
+from lmcourse.packing.token_writer import TokenFileWriter, write_token_file
 from lmcourse.packing.windows import sample_places, sample_windows, split_tail, take_rows
 
 __all__ = [
     "PADDING",
     "Batch",
+    "RowPages",
     "TokenFile",
+    "TokenFileWriter",
+    "TokenStream",
     "consecutive_rows",
     "document_batch",
     "document_ids",

@@ -30,7 +30,7 @@ def document_rows(tokens: np.ndarray, eos: int, T: int) -> Tensor:
     ends = np.flatnonzero(np.asarray(tokens) == eos) + 1
     if len(tokens) and (not len(ends) or ends[-1] < len(tokens)):
         ends = np.append(ends, len(tokens))
-    starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
+    starts = np.append(0, ends)[: len(ends)].astype(np.int64)
     pieces = [
         (place, min(end, place + T + 1))
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lmcourse.errors import CourseError
 from lmcourse.packing import (
     PADDING,
     Batch,
+    RowPages,
     consecutive_rows,
     document_batch,
     document_rows,
@@ -44,20 +47,36 @@ def window_batches(tokens: np.ndarray, B: int, T: int, seed: int, eos: int | Non
 def document_batches(tokens: np.ndarray, B: int, T: int, seed: int, eos: int) -> BatchAt:
     """Rows of whole documents, in a new order in each epoch.
 
-    A step takes the next B rows of the endless sequence of shuffled epochs; a step may lie in two epochs.
-    """
-    rows = document_rows(tokens, eos, T)  # (R, T+1) places
-    R = len(rows)
+    A step takes the next B rows of the endless sequence of shuffled epochs; a step may lie in two epochs. Of
+    a stream of more than a page (two million tokens) the pages are shuffled, and the rows of each page.
 
-    def order(epoch: int) -> Tensor:
-        return torch.randperm(R, generator=generator_for(seed, epoch))
+    Raises:
+        CourseError: when asked for a batch, if no document has two tokens.
+    """
+    pages = RowPages(tokens, eos, T)
+    ends = [0]  # rows up to the end of each page visited, in the order of visits
+
+    def page_of(visit: int) -> tuple[int, int]:
+        epoch, turn = divmod(visit, len(pages))
+        order = torch.randperm(len(pages), generator=generator_for(seed, epoch, 0, 1))
+        return epoch, int(order[turn])
+
+    def visit_of(row: int) -> int:
+        while ends[-1] <= row:
+            if len(ends) == len(pages) + 1 and ends[-1] == 0:
+                raise CourseError("tokens: no document has two tokens, so there is nothing to predict")
+            ends.append(ends[-1] + pages.count(page_of(len(ends) - 1)[1]))
+        return bisect_right(ends, row) - 1
 
     def batch_at(step: int) -> Batch:
-        first, last = step * B, (step + 1) * B
-        epochs = range(first // R, (last - 1) // R + 1)
-        shuffled = torch.cat([order(epoch) for epoch in epochs])
-        start = first - epochs[0] * R
-        return document_batch(take_rows(tokens, rows[shuffled[start : start + B]], eos), eos)
+        parts, row, last = [], step * B, (step + 1) * B
+        while row < last:
+            visit = visit_of(row)
+            epoch, page = page_of(visit)
+            order = torch.randperm(pages.count(page), generator=generator_for(seed, epoch, page))
+            parts.append(pages.take(page, order[row - ends[visit] : last - ends[visit]]))
+            row = min(last, ends[visit + 1])
+        return document_batch(take_rows(tokens, torch.cat(parts), eos), eos)
 
     return batch_at
 

@@ -11,6 +11,7 @@ from lmcourse.errors import CourseError
 
 if TYPE_CHECKING:
     from lmcourse.model import TransformerConfig
+    from lmcourse.monitor import SkipList
 
 CORPORA = ("stories", "markov", "regimes", "text")
 TOKENIZERS = ("char", "word", "bpe")
@@ -56,6 +57,12 @@ class TrainConfig:
     beta2: float = 0.95
     clip: float = 1.0  # largest global norm of the gradient
     seed: int = 0
+    # watching
+    spikes: bool = (
+        True  # pass over batches whose loss or gradient stands out, go back where that does not help
+    )
+    skip_batches: str = ""  # numbers of batches to pass over, such as "81,96-110"
+    monitor_every: int = 20  # steps between two tables of per-layer figures
     # reports
     evaluate_every: int = 600
     save_every: int = 600
@@ -81,7 +88,14 @@ class TrainConfig:
             raise CourseError(
                 f"micro_batches: {self.micro_batches} parts of a step of only {self.batch} rows"
             )
+        self.skips()
         self.model(vocab_size=2)
+
+    def skips(self) -> SkipList:
+        """The batches to pass over from the start."""
+        from lmcourse.monitor.skips import SkipList
+
+        return SkipList.parse(self.skip_batches)
 
     def model(self, vocab_size: int) -> TransformerConfig:
         """The shape of the model for a vocabulary of this size."""
@@ -151,6 +165,7 @@ _BOUNDS: tuple[tuple[str, float, float], ...] = (
     ("beta1", 0.0, 0.9999999),
     ("beta2", 0.0, 0.9999999),
     ("seed", 0, 2**32 - 1),
+    ("monitor_every", 1, 1_000_000_000),
     ("evaluate_every", 1, 1_000_000_000),
     ("save_every", 1, 1_000_000_000),
     ("lr", 1e-12, 1e6),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from lmcourse.corpora import MarkovCorpus, RegimeDocs, StoryGrammar
 from lmcourse.corpora.text_files import read_documents
 from lmcourse.errors import CourseError
-from lmcourse.packing import join_documents, split_tail
+from lmcourse.packing import TokenStream, join_documents, split_tail
+from lmcourse.packing.token_file import DTYPES, token_dtype
 from lmcourse.tokenizers import BPETokenizer, CharTokenizer, Tokenizer, WordTokenizer
 from lmcourse.trainer.config import TrainConfig
 
@@ -23,7 +25,7 @@ OPENING = 16  # tokens
 class TrainingData:
     """
     Attributes:
-        train, validation: (N,) integer streams; documents are closed by `eos`.
+        train, validation: (N,) integer streams, arrays or `TokenStream`; documents are closed by `eos`.
         vocab_size: ids are 0..vocab_size-1.
         eos: the id that closes a document; None for one endless text.
         tokenizer: None where the tokens are bare numbers.
@@ -31,25 +33,31 @@ class TrainingData:
             knowing its document so far; None where the truth is not known.
     """
 
-    train: np.ndarray
-    validation: np.ndarray
+    train: np.ndarray | TokenStream
+    validation: np.ndarray | TokenStream
     vocab_size: int
     eos: int | None
     tokenizer: Tokenizer | None
     oracle: np.ndarray | None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of all ids: equal for equal data."""
+        """SHA-256 in hex over all ids: equal for equal data, in memory or in files."""
+        dtype = DTYPES[token_dtype(self.vocab_size)]
         digest = hashlib.sha256()
         for stream in (self.train, self.validation):
-            digest.update(len(stream).to_bytes(8, "little"))
-            digest.update(np.ascontiguousarray(stream, dtype="<u4").data)
+            if isinstance(stream, TokenStream):
+                sha256 = stream.file.sha256
+            else:
+                sha256 = hashlib.sha256(np.ascontiguousarray(stream, dtype).data).hexdigest()
+            digest.update(f"{len(stream)} {dtype.name} {sha256}\n".encode())
         return digest.hexdigest()
 
     def unigram_entropy(self) -> float:
         """Nats per token of a model that knows only how frequent each id is in the training stream."""
-        share = np.bincount(self.train, minlength=self.vocab_size) / max(1, len(self.train))
+        blocks = self.train.blocks() if isinstance(self.train, TokenStream) else [self.train]
+        counts = sum(np.bincount(block, minlength=self.vocab_size) for block in blocks)
+        share = counts / max(1, len(self.train))
         share = share[share > 0]
         return float(-(share * np.log(share)).sum())
 

@@ -23,8 +23,8 @@ def save_data(data: TrainingData, run: Path) -> None:
     folder = run / "data"
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = data.tokenizer.fingerprint if data.tokenizer else ""
-    write_token_file(folder / "train.tokens", data.train, data.vocab_size, tokenizer)
-    write_token_file(folder / "validation.tokens", data.validation, data.vocab_size, tokenizer)
+    write_token_file(folder / "train.tokens", data.train, data.vocab_size, tokenizer, data.eos)
+    write_token_file(folder / "validation.tokens", data.validation, data.vocab_size, tokenizer, data.eos)
     if data.tokenizer:
         data.tokenizer.save(run / "tokenizer.json")
     if data.oracle is not None:
@@ -55,10 +55,13 @@ def load_data(run: Path) -> TrainingData:
     if summary.get("tokenizer") and not path.exists():
         raise CourseError(f"{path}: the run's tokenizer is missing; restore the file, or start the run again")
     tokenizer = load_tokenizer(path) if path.exists() else None
-    train, validation = (
-        TokenFile(folder / name, fingerprint=tokenizer.fingerprint if tokenizer else "").tokens
+    files = [
+        TokenFile(folder / name, fingerprint=tokenizer.fingerprint if tokenizer else "")
         for name in ("train.tokens", "validation.tokens")
-    )
+    ]
+    for file in files:
+        file.check()
+    train, validation = (file.stream for file in files)
     data = TrainingData(train, validation, vocab_size, eos, tokenizer, oracle)
     if data.fingerprint != fingerprint or (oracle is not None and oracle.shape != validation.shape):
         raise CourseError(f"{folder}: the run's data have changed since it began; start the run again")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass, fields
@@ -13,13 +12,21 @@ from types import TracebackType
 from typing import Self
 
 from lmcourse.errors import CourseError
+from lmcourse.monitor.json_lines import from_json, to_json
+from lmcourse.trainer.step import STEPPED
 
 
 @dataclass(frozen=True)
 class LogRecord:
-    """What happened in one step. All but the last two fields are equal in two equal runs."""
+    """What happened to one batch. All but the last two fields are equal in two equal runs.
+
+    A batch that was not trained on has a record too, with the step that it was tried in; so a NaN is there to
+    be seen. After a roll-back the steps count again from the checkpoint; the last record of a step is valid.
+    """
 
     step: int  # optimizer steps done, this one included
+    batch: int  # number of the batch in the order of the data, from 1
+    outcome: str  # of the step: "stepped", "skip", ...
     loss: float  # nats per counted token, before the update
     learning_rate: float
     gradient_norm: float  # before clipping
@@ -38,18 +45,19 @@ JSONL, CSV = "log.jsonl", "log.csv"
 class RunLog:
     """Writes log.jsonl and log.csv; each record is on its way to the disk before the next step begins."""
 
-    def __init__(self, folder: Path, steps_done: int = 0) -> None:
+    def __init__(self, folder: Path, steps_done: int = 0, batches_done: int = 0) -> None:
         """
         Args:
             folder: of the run.
-            steps_done: records of later steps, of which the checkpoint knows nothing, are removed.
+            steps_done, batches_done: of the checkpoint; records of later batches, of which it knows nothing,
+                are removed.
 
         Raises:
             CourseError: the files cannot be written, or an old log is damaged before that step.
         """
         self._folder = folder
-        kept = [r for r in read_log(folder) if r.step <= steps_done] if steps_done else []
-        if [r.step for r in kept] != list(range(1, steps_done + 1)):
+        kept = [r for r in read_log(folder) if r.batch <= batches_done] if batches_done else []
+        if sorted(updates(kept)) != list(range(1, steps_done + 1)):
             raise CourseError(f"{folder / JSONL}: damaged, its records do not reach step {steps_done}")
         try:
             _replace(folder / JSONL, "".join(map(_json_line, kept)))
@@ -102,12 +110,17 @@ def read_log(folder: Path) -> list[LogRecord]:
     records = []
     for number, line in enumerate(lines, start=1):
         try:
-            records.append(LogRecord(**json.loads(line)))
+            records.append(LogRecord(**from_json(line)))
         except (ValueError, TypeError):
             if number == len(lines):
                 break
             raise CourseError(f"{path}: line {number} is damaged") from None
     return records
+
+
+def updates(records: Iterable[LogRecord]) -> dict[int, LogRecord]:
+    """The record of each step that the weights still carry, by step: what a curve of the run is made of."""
+    return {record.step: record for record in records if record.outcome == STEPPED}
 
 
 def _replace(path: Path, text: str) -> None:
@@ -121,7 +134,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _json_line(record: LogRecord) -> str:
-    return json.dumps(asdict(record)) + "\n"
+    return to_json(asdict(record)) + "\n"
 
 
 def _csv_line(values: Iterable[object]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -14,9 +14,21 @@ import torch
 from lmcourse.errors import CourseError
 from lmcourse.evaluation import Evaluation, evaluate
 from lmcourse.model import Transformer
+from lmcourse.monitor.json_lines import JsonLines
 from lmcourse.schedules import warmup_cosine
-from lmcourse.trainer.batches import BatchAt, ValidationSet, document_batches, window_batches
-from lmcourse.trainer.checkpoint import load_checkpoint, remove_partial_checkpoints, save_checkpoint
+from lmcourse.trainer.batches import (
+    BatchAt,
+    ValidationSet,
+    document_batches,
+    generator_for,
+    window_batches,
+)
+from lmcourse.trainer.checkpoint import (
+    list_checkpoints,
+    load_checkpoint,
+    remove_partial_checkpoints,
+    save_checkpoint,
+)
 from lmcourse.trainer.config import TrainConfig
 from lmcourse.trainer.data import TrainingData, build_data
 from lmcourse.trainer.data_files import load_data, save_data
@@ -28,10 +40,14 @@ from lmcourse.trainer.state import (
     TrainingState,
     new_state,
     pack_state,
+    roll_back,
     says_where_it_does_not_fit,
     unpack_state,
 )
-from lmcourse.trainer.step import training_step
+from lmcourse.trainer.step import ROLL_BACK, STEPPED, training_step
+from lmcourse.trainer.watch import EVENTS, FIGURES, Watch, described, give_up
+
+DROPOUT = 0x64726F70  # keeps its generator apart from those of the data
 
 
 @dataclass(frozen=True)
@@ -154,7 +170,9 @@ def _train(
     floor = None if data.oracle is None else validation.mean_over_targets(data.oracle)
     last = config.steps if stop_at is None else min(stop_at, config.steps)
     saved_at = state.step
+    save_due = False
     tokens, seconds = 0, 0.0
+    watch = Watch(state.model, state.optimizer, state.rule, state.monitor, folder, config.clip)
     measured: Evaluation | None = None
 
     def save() -> None:
@@ -164,26 +182,37 @@ def _train(
             saved_at = state.step
 
     with (
-        RunLog(folder, state.step) as log,
+        RunLog(folder, state.step, state.batch) as log,
+        JsonLines(folder / EVENTS, state.batch) as events,
+        JsonLines(folder / FIGURES, state.batch) as figures,
         RunProgress(config.steps, state.step, floor, stream) as progress,
         Interruption() as interruption,
     ):
         state.model.train()
         while state.step < last and not interruption.requested:
             began = time.perf_counter()
-            factor = rate_factor(config, state.step)
-            micro_batches = list(batch_at(state.step).split(config.micro_batches))
-            result = training_step(state.model, state.optimizer, micro_batches, factor, config.clip)
+            step, factor = state.step + 1, rate_factor(config, state.step)
+            state.batch = state.skips.next_after(state.batch)
+            micro_batches = list(batch_at(state.batch - 1).split(config.micro_batches))
+            watch.begin(step, state.batch, micro_batches)
+            if config.dropout:  # a function of the batch, so that a batch passed over leaves no trace
+                torch.manual_seed(generator_for(config.seed, state.batch, DROPOUT).initial_seed())
+            result = training_step(
+                state.model, state.optimizer, micro_batches, factor, config.clip, watch=watch
+            )
             elapsed = time.perf_counter() - began
-            state.step += 1
-            state.tokens_seen += result.tokens
-            tokens, seconds = tokens + result.tokens, seconds + elapsed
+            if result.outcome == STEPPED:
+                state.step = step
+                state.tokens_seen += result.tokens
+                tokens, seconds = tokens + result.tokens, seconds + elapsed
 
             measured = None
-            if state.step % config.evaluate_every == 0 or state.step == config.steps:
+            if result.outcome == STEPPED and (step % config.evaluate_every == 0 or step == config.steps):
                 measured = evaluate(state.model, validation)
             record = LogRecord(
-                step=state.step,
+                step=step,
+                batch=state.batch,
+                outcome=result.outcome,
                 loss=result.loss,
                 learning_rate=config.lr * factor,
                 gradient_norm=result.gradient_norm,
@@ -195,11 +224,38 @@ def _train(
                 tokens_per_second=result.tokens / elapsed,
             )
             log.append(record)
-            progress.step(record)
-            if state.step % config.save_every == 0:
-                save()
+            if result.figures:
+                figures.append({"step": step, "batch": state.batch, **asdict(record), **result.figures})
+            if result.outcome == STEPPED:
+                progress.step(record)
+                save_due = save_due or step % config.save_every == 0
+                if save_due and state.rule.calm:  # a checkpoint is a place to come back to
+                    save()
+                    save_due = False
+                continue
+            event = watch.event(result.outcome, step, result.loss, result.gradient_norm)
+            state.skips.add(state.batch)
+            if result.outcome == ROLL_BACK:
+                event["back_to_step"] = saved_at = go_back(state, folder, event["reason"])
+            events.append(event)
+            progress.say(described(event))
         save()
     return RunResult(folder, state, config, data, measured, floor, tokens, seconds)
+
+
+def go_back(state: TrainingState, folder: Path, reason: str) -> int:
+    """Roll back to the last checkpoint, and pass over what was taken since.
+
+    Returns:
+        The step of the checkpoint.
+
+    Raises:
+        CourseError: no roll-back is left, or there is no checkpoint.
+    """
+    if state.rule.exhausted or not list_checkpoints(folder):
+        raise give_up(state.step + 1, reason, folder)
+    roll_back(state, load_checkpoint(folder, lambda line: None))
+    return state.step
 
 
 def rate_factor(config: TrainConfig, step: int) -> float:

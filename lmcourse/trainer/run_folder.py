@@ -9,7 +9,18 @@ from lmcourse.errors import CourseError
 from lmcourse.trainer.config import TrainConfig
 
 CONFIG = "config.json"
-OWN = (CONFIG, "data", "tokenizer.json", "log.jsonl", "log.csv", "checkpoints", "latest")
+OWN = (
+    CONFIG,
+    "data",
+    "tokenizer.json",
+    "log.jsonl",
+    "log.csv",
+    "events.jsonl",
+    "monitor.jsonl",
+    "traces",
+    "checkpoints",
+    "latest",
+)
 
 
 def free_name(parent: Path, name: str) -> Path:

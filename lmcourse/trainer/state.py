@@ -12,6 +12,7 @@ import torch
 
 from lmcourse.errors import CourseError
 from lmcourse.model import Transformer
+from lmcourse.monitor import Monitor, SkipList, SpikeRule, SpikeSettings
 from lmcourse.optimizers import adamw
 from lmcourse.trainer.config import TrainConfig
 from lmcourse.trainer.data import TrainingData
@@ -21,20 +22,30 @@ from lmcourse.trainer.data import TrainingData
 class TrainingState:
     """Model, optimizer and counters after `step` optimizer steps.
 
-    The schedule and the order of the data are pure functions of the step, so these and the generator of
-    dropout are all there is.
+    The schedule is a pure function of the step, and the data and dropout are of the batch's number, so these
+    are all there is.
     """
 
     model: Transformer
     optimizer: torch.optim.Optimizer
+    rule: SpikeRule
+    monitor: Monitor
+    skips: SkipList
     step: int = 0
+    batch: int = 0  # number of the last batch that was taken or passed over: the data cursor
     tokens_seen: int = 0  # counted in the loss so far
 
 
 def new_state(config: TrainConfig, data: TrainingData) -> TrainingState:
     """A model with fresh weights and its optimizer."""
     model = Transformer(config.model(data.vocab_size), seed=config.seed)
-    return TrainingState(model, _optimizer(config, model))
+    return TrainingState(
+        model,
+        _optimizer(config, model),
+        SpikeRule(SpikeSettings(enabled=config.spikes)),
+        Monitor(model, config.monitor_every),
+        config.skips(),
+    )
 
 
 def pack_state(state: TrainingState, config: TrainConfig, data: TrainingData) -> dict[str, dict[str, Any]]:
@@ -44,6 +55,10 @@ def pack_state(state: TrainingState, config: TrainConfig, data: TrainingData) ->
         "optimizer.pt": state.optimizer.state_dict(),
         "state.pt": {
             "step": state.step,
+            "batch": state.batch,
+            "skips": str(state.skips),
+            "rule": state.rule.state_dict(),
+            "monitor": state.monitor.state_dict(),
             "tokens_seen": state.tokens_seen,
             "torch_rng": torch.get_rng_state(),
             "config": config.to_json(),
@@ -93,10 +108,7 @@ def _unpacked(
     if saved["data"] != data.fingerprint:
         raise CourseError("the run's data differ from those that the checkpoint was trained on")
     state = new_state(config, data)
-    state.model.load_state_dict(contents["model.pt"])
-    _load_optimizer(state.optimizer, contents["optimizer.pt"])
-    state.step, state.tokens_seen = saved["step"], saved["tokens_seen"]
-    torch.set_rng_state(saved["torch_rng"])
+    restore(state, contents)
     now = environment()
     warnings = [
         f"{name} was {saved[name]} and is {now[name]}: the run goes on, but not bit for bit"
@@ -104,6 +116,29 @@ def _unpacked(
         if saved[name] != now[name]
     ]
     return state, warnings
+
+
+def restore(state: TrainingState, contents: dict[str, dict[str, Any]]) -> None:
+    """Put a state back to where a checkpoint of the same run was, generator of torch included."""
+    saved = contents["state.pt"]
+    state.model.load_state_dict(contents["model.pt"])
+    _load_optimizer(state.optimizer, contents["optimizer.pt"])
+    state.step, state.batch, state.tokens_seen = saved["step"], saved["batch"], saved["tokens_seen"]
+    state.skips = SkipList.parse(saved["skips"])
+    state.rule.load_state_dict(saved["rule"])
+    state.monitor.load_state_dict(saved["monitor"])
+    torch.set_rng_state(saved["torch_rng"])
+
+
+def roll_back(state: TrainingState, contents: dict[str, dict[str, Any]]) -> None:
+    """Everything as in the checkpoint, but the data cursor: what was taken since is passed over for good.
+
+    So a run from the start with the final skip list ends with the same weights, bit for bit.
+    """
+    cursor, skips, rolled_back = state.batch, state.skips, state.rule.roll_backs
+    restore(state, contents)
+    skips.add(state.batch + 1, cursor)
+    state.batch, state.skips, state.rule.roll_backs = cursor, skips, rolled_back + 1
 
 
 def environment() -> dict[str, str | int]:

@@ -15,7 +15,12 @@ from autograde.exercise import Answer, Draw, HiddenExercise
 from autograde.weeks.chance import looks_uniform, pair_counts
 from lmcourse.packing import sample_windows
 
-EXERCISE = HiddenExercise("W1.1", manners_points=1)
+EXERCISE = HiddenExercise(
+    "W1.1",
+    manners_points=1,
+    forbidden=("lmcourse.packing.sample_windows", "lmcourse.packing.sample_places"),
+    instead="Draw the starts from the generator and slice the windows yourself.",
+)
 
 EXERCISE.set_reference(sample_windows)
 

@@ -11,7 +11,12 @@ from autograde import expect
 from autograde.exercise import Answer, Draw, HiddenExercise
 from lmcourse.packing import split_tail
 
-EXERCISE = HiddenExercise("W1.2", manners_points=1)
+EXERCISE = HiddenExercise(
+    "W1.2",
+    manners_points=1,
+    forbidden=("lmcourse.packing.split_tail",),
+    instead="Work out where the tail begins and slice there.",
+)
 
 # Windows of 128 tokens at 1000 and 1001 share the tokens 1001 to 1127.
 OVERLAP = 127 / 128

@@ -10,7 +10,12 @@ from autograde import expect
 from autograde.exercise import Answer, Draw, HiddenExercise
 from lmcourse.packing import pack
 
-EXERCISE = HiddenExercise("W1.3", manners_points=1)
+EXERCISE = HiddenExercise(
+    "W1.3",
+    manners_points=1,
+    forbidden=("lmcourse.packing.pack", "lmcourse.packing.join_documents"),
+    instead="Join the documents and cut the stream into rows yourself.",
+)
 
 EXERCISE.set_reference(pack)
 

@@ -10,7 +10,12 @@ from autograde.exercise import Answer, Draw, HiddenExercise
 from autograde.weeks.week01.documents import rows_of_ids
 from lmcourse.packing import document_mask
 
-EXERCISE = HiddenExercise("W1.4", manners_points=1)
+EXERCISE = HiddenExercise(
+    "W1.4",
+    manners_points=1,
+    forbidden=("lmcourse.packing.document_mask",),
+    instead="Compare document numbers and places, and combine the two yourself.",
+)
 
 
 EXERCISE.set_reference(document_mask)

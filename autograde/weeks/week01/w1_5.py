@@ -11,7 +11,12 @@ from autograde.exercise import Answer, Draw, HiddenExercise
 from autograde.weeks.week01.documents import rows_of_ids
 from lmcourse.packing import positions_and_loss_mask
 
-EXERCISE = HiddenExercise("W1.5", manners_points=1)
+EXERCISE = HiddenExercise(
+    "W1.5",
+    manners_points=1,
+    forbidden=("lmcourse.packing.positions_and_loss_mask",),
+    instead="Work out from the document numbers where each document begins and ends.",
+)
 
 EXERCISE.set_reference(positions_and_loss_mask)
 

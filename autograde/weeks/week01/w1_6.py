@@ -8,7 +8,12 @@ from autograde import expect
 from autograde.exercise import Answer, Draw, HiddenExercise
 from lmcourse.packing import ffd_pack
 
-EXERCISE = HiddenExercise("W1.6", manners_points=1)
+EXERCISE = HiddenExercise(
+    "W1.6",
+    manners_points=1,
+    forbidden=("lmcourse.packing.ffd_pack",),
+    instead="Sort by length and put each document into the first bin with room yourself.",
+)
 
 EXERCISE.set_reference(ffd_pack)
 

@@ -39,7 +39,8 @@ def test_a_run_ends_with_its_loss_beside_the_floor_and_a_sample(capsys):
     assert above == pytest.approx(loss - floor, abs=2e-4) and above > 0
     for word in ("step 20/20", "perplexity", "tokens/s", "ln 17", "sample", "unigram entropy"):
         assert word in out
-    names = {"config.json", "log.jsonl", "log.csv", "checkpoints", "latest", "data"}
+    logs = {"log.jsonl", "log.csv", "events.jsonl", "monitor.jsonl"}
+    names = {"config.json", "checkpoints", "latest", "data"} | logs
     assert {p.name for p in Path("runs/regimes").iterdir()} == names
     assert main(["train", *TINY, "--steps", "2"]) == 0
     assert Path("runs/regimes-2").is_dir()

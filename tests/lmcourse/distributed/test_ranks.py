@@ -1,32 +1,16 @@
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from rank_cases import all_cases
+from two_processes import run_two
 
 from lmcourse.distributed import from_environment, single
 from lmcourse.errors import CourseError
-
-SCRIPT = Path(__file__).with_name("rank_cases.py")
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory) -> list[dict]:
     """The results of all cases on each of two ranks: one pair of processes for the whole file."""
-    folder = tmp_path_factory.mktemp("ranks")
-    processes = [
-        subprocess.Popen([sys.executable, SCRIPT, str(rank), "2", folder], stderr=subprocess.PIPE, text=True)
-        for rank in (0, 1)
-    ]
-    try:
-        errors = [process.communicate(timeout=120)[1] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0, 0], errors
-    return [torch.load(folder / f"rank{rank}.pt") for rank in (0, 1)]
+    return run_two("rank_cases.py", tmp_path_factory.mktemp("ranks"))
 
 
 @pytest.fixture(scope="module")

@@ -46,8 +46,7 @@ def test_backends_are_the_definition(rows, backend):
     q, k, v, _ = inputs(*doc_id.shape, dtype=torch.float64)
     attend = plan_attention(doc_id, doc_id, torch.float64, backend)
     expected = by_definition(q, k, v, doc_id)
-    tolerance = 1e-5 if backend == "plain" else 1e-12  # its softmax is float32
-    assert (attend(q, k, v, 0.0) - expected).abs().max() <= tolerance
+    assert (attend(q, k, v, 0.0) - expected).abs().max() <= 1e-12
 
 
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)

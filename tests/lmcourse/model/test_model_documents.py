@@ -108,7 +108,7 @@ def test_the_mask_of_one_batch_does_not_serve_the_next(model):
     """Catalogue P5: other seams, other length; the second result equals that of a fresh model."""
     first, second = document_batch(row_of((9, 11, 7)), EOS), document_batch(row_of((4, 4, 4), T=20), EOS)
     logits_of(model, first)
-    again = Transformer(model.config, seed=5).eval()
+    again = Transformer(model.config, seed=5, attention=model.attention).eval()
     assert torch.equal(logits_of(model, second), logits_of(again, second))
 
 

@@ -1,7 +1,12 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
+from lmcourse.errors import CourseError
+from lmcourse.packing import RowPages
+from lmcourse.trainer import batches
 from lmcourse.trainer.batches import ValidationSet, document_batches, window_batches
 
 EOS = 0
@@ -72,3 +77,30 @@ def test_mean_over_targets_takes_the_same_targets():
     validation = ValidationSet(tokens, 4, 12, EOS, whole_documents=True)
     expected = torch.cat([b.targets[b.keep] for b in validation]).double().mean().item()
     assert validation.mean_over_targets(tokens.astype(float)) == pytest.approx(expected)
+
+
+def test_many_pages_give_each_row_once_an_epoch_in_an_order_of_their_own(monkeypatch):
+    monkeypatch.setattr(batches, "RowPages", partial(RowPages, page=40))
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 14, 60)
+    tokens = np.concatenate([np.append(np.full(n, 1 + i), 0) for i, n in enumerate(lengths)]).astype(
+        np.uint16
+    )
+    batch_at = document_batches(tokens, 1, 8, seed=5, eos=0)
+    pages = RowPages(tokens, 0, 8, 40)
+    R = sum(pages.count(page) for page in range(len(pages)))
+    assert len(pages) > 8
+
+    def rows(steps):
+        return [tuple(batch_at(step).inputs[0].tolist()) for step in steps]
+
+    first, second = rows(range(R)), rows(range(R, 2 * R))
+    assert sorted(first) == sorted(second) and first != second
+    fresh = document_batches(tokens, 3, 8, seed=5, eos=0)  # another way there: by threes, from the middle
+    step = R // 3 + 2
+    assert [tuple(row) for row in fresh(step).inputs.tolist()] == rows(range(3 * step, 3 * step + 3))
+
+
+def test_documents_without_a_target_are_one_line():
+    with pytest.raises(CourseError, match="no document has two tokens"):
+        document_batches(np.zeros(9, np.uint16), 2, 8, seed=0, eos=0)(0)

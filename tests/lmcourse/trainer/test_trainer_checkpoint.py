@@ -37,42 +37,126 @@ def test_the_last_two_are_kept_and_the_pointer_moves(tmp_path):
     assert (tmp_path / "latest").read_text() == "step_000015"
 
 
-FAULTS = [
-    f"{name} {call}" for name in (*checkpoint.FILES, "manifest.json", "latest") for call in ("write", "sync")
-]
-FAULTS += ["rename 1", "rename 2"]
+class Fault:
+    """Counts what a save asks of the operating system, and fails at one of these moments, before or after it."""
+
+    def __init__(self, monkeypatch, moment: int, error: BaseException, late: bool):
+        self.calls, self.moment, self.error, self.late = 0, moment, error, late
+        for name in ("fsync", "replace"):
+            monkeypatch.setattr(os, name, self.failing(getattr(os, name)))
+        monkeypatch.setattr(torch, "save", self.failing(torch.save))
+        monkeypatch.setattr("builtins.open", self.failing(open))
+
+    def failing(self, function):
+        def call(*arguments, **options):
+            self.calls += 1
+            if self.calls != self.moment:
+                return function(*arguments, **options)
+            if self.late:
+                function(*arguments, **options)
+            raise self.error
+
+        return call
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_full_disk_at_any_moment_leaves_the_old_checkpoint(tmp_path, monkeypatch, fault):
-    save_checkpoint(tmp_path, 5, contents(5))
-    full = OSError(errno.ENOSPC, "No space left on device")
-    where, call = fault.split()
-    write_file, replace, renames = checkpoint.write_file, os.replace, []
+class Killed(BaseException):
+    """Stands for the end of the process: nothing but `finally` blocks runs after it."""
 
-    def failing_write(path, content):
-        if path.name.startswith(where):
-            if call == "sync":
-                path.write_bytes(content[: len(content) // 2])
-            raise full
-        write_file(path, content)
 
-    def failing_replace(source, target):
-        renames.append(source)
-        if where == "rename" and len(renames) == int(call):
-            raise full
-        replace(source, target)
+MOMENTS = range(1, 20)  # a save asks for 19 things, which the next test counts
 
-    monkeypatch.setattr(checkpoint, "write_file", failing_write)
-    monkeypatch.setattr(os, "replace", failing_replace)
-    with pytest.raises(CourseError, match=r"No space left on device.*earlier ones are untouched") as caught:
-        save_checkpoint(tmp_path, 10, contents(10))
-    monkeypatch.undo()
-    assert "\n" not in str(caught.value)
-    assert value_of(tmp_path) == 5
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), Killed()], ids=repr)
+def test_a_failure_at_any_moment_leaves_a_sound_checkpoint(tmp_path, moment, error, late):
+    for step in (3, 5):
+        save_checkpoint(tmp_path, step, contents(step))
+    with pytest.MonkeyPatch.context() as patch:
+        Fault(patch, moment, error, late)
+        with pytest.raises(CourseError if isinstance(error, OSError) else Killed) as caught:
+            save_checkpoint(tmp_path, 10, contents(10))
+    if isinstance(error, OSError):
+        assert "\n" not in str(caught.value)
+        assert "No space left on device" in str(caught.value) and "untouched" in str(caught.value)
+    renamed = (tmp_path / "checkpoints" / "step_000010").exists()
+    pointed = (tmp_path / "latest").read_text() == "step_000010"
+    assert value_of(tmp_path) == (10 if pointed else 5)
+    assert renamed or not pointed
+    assert (tmp_path / "checkpoints" / "step_000005").exists()
     assert not list(tmp_path.rglob("*.tmp-*"))
     save_checkpoint(tmp_path, 10, contents(10))
     assert value_of(tmp_path) == 10
+
+
+def test_the_moments_above_are_all_there_are(tmp_path):
+    for step in (3, 5):
+        save_checkpoint(tmp_path, step, contents(step))
+    with pytest.MonkeyPatch.context() as patch:
+        fault = Fault(patch, 10**6, Killed(), late=False)
+        save_checkpoint(tmp_path, 10, contents(10))
+    assert fault.calls == MOMENTS[-1]
+
+
+class FullDisk(io.RawIOBase):
+    def __init__(self, file, room):
+        self.file, self.room = file, room
+
+    def write(self, data):
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self.file.write(data)
+
+    def flush(self):
+        self.file.flush()
+
+    def fileno(self):
+        return self.file.fileno()
+
+
+@pytest.mark.parametrize("room", [0, 100, 1000, 2500, 4000])
+def test_a_disk_that_fills_up_in_the_middle_of_a_file(tmp_path, monkeypatch, room):
+    save_checkpoint(tmp_path, 5, contents(5))
+    left = [room]
+
+    def small_disk(path, mode="r", *rest, **options):
+        file = open_(path, mode, *rest, **options)
+        return FullDisk(file, left[0]) if "w" in mode else file
+
+    open_ = open
+    monkeypatch.setattr("builtins.open", small_disk)
+    with pytest.raises(CourseError, match=r"No space left on device.*earlier ones are untouched"):
+        save_checkpoint(tmp_path, 10, contents(10))
+    monkeypatch.undo()
+    assert value_of(tmp_path) == 5 and not list(tmp_path.rglob("*.tmp-*"))
+
+
+def test_what_is_kept(tmp_path):
+    """The newest two, the best, the newest calm one, and whatever the caller still needs."""
+    losses = {2: 1.5, 4: 0.5, 6: 0.9, 8: None, 10: float("nan"), 12: 0.6}
+    for step, loss in losses.items():
+        facts = {"validation_loss": loss, "calm": step <= 6}
+        save_checkpoint(tmp_path, step, contents(step), facts, keep={2})
+    assert [int(c.name[5:]) for c in list_checkpoints(tmp_path)] == [2, 4, 6, 10, 12]
+    assert load_checkpoint(tmp_path, pytest.fail, lambda m: m["calm"])["state.pt"]["step"] == 6
+    with pytest.raises(CourseError, match="none of those that are kept"):
+        load_checkpoint(tmp_path, pytest.fail, lambda m: m["step"] == 8)
+
+
+def test_a_reader_whose_checkpoint_goes_away_looks_again(tmp_path, monkeypatch):
+    """The run that writes here saves twice while another process reads: what was read first is pruned then."""
+    save_checkpoint(tmp_path, 5, contents(5))
+    read = checkpoint._read
+
+    def slow(folder, manifest):
+        monkeypatch.setattr(checkpoint, "_read", read)
+        for step in (10, 15, 20):
+            save_checkpoint(tmp_path, step, contents(step), {"validation_loss": 1.0 / step})
+        return read(folder, manifest)
+
+    monkeypatch.setattr(checkpoint, "_read", slow)
+    assert load_checkpoint(tmp_path, pytest.fail)["state.pt"]["step"] == 20
 
 
 def test_steps_are_ordered_as_numbers(tmp_path):

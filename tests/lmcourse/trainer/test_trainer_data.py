@@ -5,6 +5,7 @@ import pytest
 
 from lmcourse.corpora import StoryGrammar
 from lmcourse.errors import CourseError
+from lmcourse.packing import TokenStream
 from lmcourse.trainer import configure
 from lmcourse.trainer.data import build_data
 from lmcourse.trainer.data_files import load_data, save_data
@@ -49,7 +50,8 @@ def test_save_and_load(tmp_path):
     assert loaded.fingerprint == data.fingerprint and loaded.eos == data.eos
     assert loaded.tokenizer.fingerprint == data.tokenizer.fingerprint
     assert np.array_equal(loaded.oracle, data.oracle)
-    assert isinstance(loaded.train, np.memmap) and loaded.train.dtype == np.uint16
+    assert isinstance(loaded.train, TokenStream) and loaded.train.dtype == np.uint16
+    assert loaded.unigram_entropy() == data.unigram_entropy() and loaded.opening() == data.opening()
 
 
 @pytest.mark.parametrize("tokenizer", ["char", "word", "bpe"])

@@ -12,6 +12,8 @@ from lmcourse.trainer.progress import RunProgress
 def record(step: int, **changes) -> LogRecord:
     values = {
         "step": step,
+        "batch": step,
+        "outcome": "stepped",
         "loss": 2.0 + 1 / step,
         "learning_rate": 1e-3,
         "gradient_norm": 0.5,
@@ -65,7 +67,7 @@ def test_a_log_that_does_not_reach_the_checkpoint_is_damaged_and_kept(tmp_path):
         log.append(record(1))
     before = (tmp_path / "log.jsonl").read_text()
     with pytest.raises(CourseError, match="do not reach step 5"):
-        RunLog(tmp_path, steps_done=5)
+        RunLog(tmp_path, steps_done=5, batches_done=5)
     assert (tmp_path / "log.jsonl").read_text() == before
 
 

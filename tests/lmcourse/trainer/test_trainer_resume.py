@@ -106,7 +106,7 @@ def test_log_lines_after_the_checkpoint_are_written_anew(stopped_run, quiet):
     """A process killed at step 12 has logged steps that its last checkpoint, of step 10, does not know."""
     log = stopped_run / "log.jsonl"
     lines = log.read_text().splitlines()
-    later = lines[-1].replace('"step": 10', '"step": 11')
+    later = lines[-1].replace('"step": 10', '"step": 11').replace('"batch": 10', '"batch": 11')
     log.write_text("\n".join([*lines, later, '{"step": 12, "lo']))
     resume_run(stopped_run, stream=quiet)
     assert [r.step for r in read_log(stopped_run)] == list(range(1, 21))

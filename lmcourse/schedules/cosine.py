@@ -1,4 +1,4 @@
-"""The learning rate as a pure function of the step, so that a resumed run has nothing to restore."""
+"""Warm-up and half a cosine, in units of the learning rate."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The update rules: each moves weights in place, by their gradients and what it remembers of them."""
