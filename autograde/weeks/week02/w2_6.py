@@ -263,23 +263,176 @@ def _(table, micro_batches, total_tokens):
     return 0.0, torch.zeros_like(table)
 
 
+# Tests that a student could hand in: good ones and blind ones.
+
+V = 6
+UNEVEN = ((2, 5, 0.9), (1, 7, 0.3), (1, 3, 0.0), (3, 4, 0.6))  # rows, T, share that counts
+
+
+def _batches(shapes=UNEVEN, seed: int = 2) -> list[tuple[Tensor, Tensor, Tensor]]:
+    generator = torch.Generator().manual_seed(seed)
+    batches = []
+    for rows, T, share in shapes:
+        inputs, targets = torch.randint(V, (2, rows, T), generator=generator)
+        batches.append((inputs, targets, torch.rand((rows, T), generator=generator) < share))
+    return batches
+
+
+def _table(scale: float = 3.0, seed: int = 5) -> Tensor:
+    return scale * torch.randn(V, V, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def _kept(batches) -> int:
+    return sum(int(keep.sum()) for _, _, keep in batches)
+
+
+def _in_one_piece(table: Tensor, batches, total_tokens: int) -> tuple[float, Tensor]:
+    leaf = table.clone().requires_grad_()
+    nats = [F.cross_entropy(leaf[x[k]], y[k], reduction="sum") for x, y, k in batches]
+    loss = torch.stack(nats).sum() / total_tokens
+    (gradient,) = torch.autograd.grad(loss, leaf)
+    return loss.item(), gradient
+
+
+def _try(accumulate, batches, total_tokens=None, table=None, loss=True, gradient=True, exact=False) -> None:
+    table = _table() if table is None else table
+    total_tokens = _kept(batches) if total_tokens is None else total_tokens
+    right_loss, right_gradient = _in_one_piece(table, batches, total_tokens)
+    came_loss, came_gradient = accumulate(table.clone(), batches, total_tokens)
+    if loss:
+        assert abs(float(came_loss) - right_loss) <= (0 if exact else 1e-9 * abs(right_loss)), "the loss"
+    if gradient:
+        limit = 0 if exact else 1e-9 * float(right_gradient.abs().max())
+        assert float((came_gradient - right_gradient).abs().max()) <= limit, "the gradient"
+
+
 def test_accumulation(accumulate) -> None:
-    generator = torch.Generator().manual_seed(2)
-    table = 3 * torch.randn(6, 6, generator=generator, dtype=torch.float64)
-    micro_batches = []
-    for shape, share in (((2, 5), 0.9), ((1, 7), 0.3), ((1, 3), 0.0), ((3, 4), 0.6)):
-        inputs, targets = torch.randint(6, (2, *shape), generator=generator)
-        micro_batches.append((inputs, targets, torch.rand(shape, generator=generator) < share))
-    kept = sum(int(keep.sum()) for _, _, keep in micro_batches)
-    for total_tokens in (kept, 3 * kept):
-        for part in (micro_batches, micro_batches[:1]):
-            leaf = table.clone().requires_grad_()
-            nats = [F.cross_entropy(leaf[x[k]], y[k], reduction="sum") for x, y, k in part]
-            loss = torch.stack(nats).sum() / total_tokens
-            (wanted,) = torch.autograd.grad(loss, leaf)
-            came, gradient = accumulate(table, part, total_tokens)
-            assert abs(float(came) - loss.item()) < 1e-9, "the loss of the step"
-            assert torch.allclose(gradient, wanted, rtol=1e-9, atol=1e-12), "the gradient of the step"
+    batches = _batches()
+    for total_tokens in (_kept(batches), 3 * _kept(batches)):
+        for part in (batches, batches[:1]):
+            _try(accumulate, part, total_tokens)
 
 
 EXERCISE.set_reference(test_accumulation)
+
+
+@EXERCISE.variant("by differences", "checks the gradient entry by entry with central differences of the loss")
+def _(accumulate):
+    batches, table, step = _batches(seed=8), _table(seed=9), 1e-5
+    total = _kept(batches) + 7
+    loss, gradient = accumulate(table.clone(), batches, total)
+    assert abs(float(loss) - _in_one_piece(table, batches, total)[0]) < 1e-9
+    for i in range(V):
+        for j in range(V):
+            moved = table.clone()
+            moved[i, j] += step
+            up = _in_one_piece(moved, batches, total)[0]
+            moved[i, j] -= 2 * step
+            down = _in_one_piece(moved, batches, total)[0]
+            assert abs((up - down) / (2 * step) - float(gradient[i, j])) < 1e-6
+
+
+@EXERCISE.variant(
+    "parts against the whole", "one implementation, once on the parts and once on one big batch"
+)
+def _(accumulate):
+    batches, total = _batches(seed=3), _kept(_batches(seed=3)) + 5
+    flat = tuple(torch.cat([b[i].flatten() for b in batches])[None] for i in range(3))
+    _try(accumulate, [flat], total)
+    one = accumulate(_table(), [flat], total)
+    many = accumulate(_table(), batches, total)
+    assert abs(float(one[0]) - float(many[0])) < 1e-9
+    assert torch.allclose(one[1], many[1], rtol=1e-9, atol=1e-12)
+
+
+@EXERCISE.mutant("always passes", "Your test passes every implementation: nothing in it can fail.")
+def _(accumulate):
+    accumulate(_table(), _batches(), _kept(_batches()))
+
+
+@EXERCISE.mutant("always fails", "Your test fails every implementation, also the right ones.")
+def _(accumulate):
+    raise AssertionError("no")
+
+
+@EXERCISE.mutant("losses alone", "Your test compares losses alone; most mistakes are in the gradient.")
+def _(accumulate):
+    _try(accumulate, _batches(), _kept(_batches()) + 4, gradient=False)
+
+
+@EXERCISE.mutant("gradients alone", "Your test never looks at the loss that is returned.")
+def _(accumulate):
+    batches = _batches()
+    for total in (_kept(batches), 3 * _kept(batches)):
+        _try(accumulate, batches, total, loss=False)
+
+
+@EXERCISE.mutant(
+    "equal counts", "Your test has equal counts in all micro-batches, where a mean of means is right."
+)
+def _(accumulate):
+    batches = _batches(((2, 5, 1.0), (2, 5, 1.0), (2, 5, 1.0)))
+    _try(accumulate, batches)
+    _try(accumulate, batches, 3 * _kept(batches))
+
+
+@EXERCISE.mutant("one micro-batch", "Your test has one micro-batch, so nothing is accumulated.")
+def _(accumulate):
+    _try(accumulate, _batches()[:1], 40)
+
+
+@EXERCISE.mutant("no empty one", "Your test has no micro-batch in which nothing counts.")
+def _(accumulate):
+    batches = _batches(((2, 5, 0.9), (1, 7, 0.3)))
+    _try(accumulate, batches)
+    _try(accumulate, batches, 3 * _kept(batches))
+
+
+@EXERCISE.mutant("total is what is here", "Your test has only a total_tokens that equals what is here.")
+def _(accumulate):
+    _try(accumulate, _batches())
+
+
+@EXERCISE.mutant("tiny gradients", "Your test has such small gradients that clipping would not show.")
+def _(accumulate):
+    batches = _batches()
+    for total in (1_000, 30_000):
+        _try(accumulate, batches, total)
+
+
+@EXERCISE.mutant("direction only", "Your test compares directions; a factor in the gradient stays unseen.")
+def _(accumulate):
+    batches = _batches()
+    loss, gradient = accumulate(_table(), batches, _kept(batches) + 9)
+    right = _in_one_piece(_table(), batches, _kept(batches) + 9)
+    assert abs(float(loss) - right[0]) < 1e-9
+    assert F.cosine_similarity(gradient.flatten(), right[1].flatten(), dim=0) > 0.999
+
+
+@EXERCISE.mutant(
+    "length only", "Your test compares lengths; a gradient of the other sign has the same length."
+)
+def _(accumulate):
+    batches = _batches()
+    for total in (_kept(batches), 3 * _kept(batches)):
+        loss, gradient = accumulate(_table(), batches, total)
+        right = _in_one_piece(_table(), batches, total)
+        assert abs(float(loss) - right[0]) < 1e-9
+        assert abs(float(gradient.norm() - right[1].norm())) < 1e-9
+
+
+@EXERCISE.mutant(
+    "to the last bit", "Your test asks for equality to the last bit, which right implementations miss."
+)
+def _(accumulate):
+    _try(accumulate, _batches(), exact=True)
+
+
+@EXERCISE.mutant(
+    "a wrong oracle", "Your oracle is itself a mean of means: it rejects the right implementations."
+)
+def _(accumulate):
+    batches = _batches(((2, 5, 0.9), (1, 7, 0.3)))
+    means = [_in_one_piece(_table(), [b], _kept([b]))[1] for b in batches]
+    _, gradient = accumulate(_table(), batches, _kept(batches))
+    assert torch.allclose(gradient, torch.stack(means).mean(0), rtol=1e-6)
