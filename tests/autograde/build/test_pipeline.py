@@ -7,6 +7,7 @@ import pytest
 from autograde.build.pipeline import build_week, package_faults
 from autograde.project import NOTEBOOKS, TABLES
 from lmcourse.errors import CourseError
+from lmcourse.handin.master import MASTERS
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def build(week, hidden, root, tmp_path):
 def test_a_sound_week_gives_a_notebook_and_a_table(build, text):
     built = build(text)
     assert built.faults == []
-    assert set(built.files) == {NOTEBOOKS / "week00_start.ipynb", TABLES / "W0.json"}
+    assert set(built.files) == {NOTEBOOKS / "week00_start.ipynb", TABLES / "W0.json", MASTERS / "W0.json"}
 
 
 def test_a_stub_that_earns_points_is_refused(build, text):

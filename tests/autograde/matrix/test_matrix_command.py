@@ -9,6 +9,7 @@ import pytest
 from autograde.cli import matrix as command
 from autograde.matrix import run as matrix_run
 from lmcourse.cli.main import dispatch
+from lmcourse.exercises import WEEKS
 
 
 def _run(*argv: str) -> int:
@@ -35,7 +36,7 @@ def test_one_real_exercise_as_json_with_its_stub_missing(capsys, tmp_path, monke
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        (["W7"], "autograde: there is no week 'W7'; the weeks are W0, W1\n"),
+        (["W99"], f"autograde: there is no week 'W99'; the weeks are {', '.join(w.id for w in WEEKS)}\n"),
         (["W1.44"], "autograde: there is no exercise 'W1.44'; did you mean "),
         (["W0", "--jobs", "0"], "autograde: --jobs must be 1 or more, but is 0\n"),
     ],
