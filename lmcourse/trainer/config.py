@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from lmcourse.model import TransformerConfig
     from lmcourse.monitor import SkipList
 
-CORPORA = ("stories", "markov", "regimes", "text")
+GENERATED = ("stories", "markov", "regimes")
+CORPORA = (*GENERATED, "text", "prepared")
 TOKENIZERS = ("char", "word", "bpe")
 BATCHES = ("windows", "documents")
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
+COMPILE = ("auto", "on", "off")
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,9 @@ class TrainConfig:
     """
 
     # data
-    corpus: str = "stories"  # "text" takes the files at `text`
+    corpus: str = "stories"  # "text" takes the files at `text`, "prepared" the folder `data`
     text: str = ""
+    data: str = ""
     tokenizer: str = "word"
     vocabulary: int = 512  # ids of a BPE tokenizer
     corpus_tokens: int = 1_500_000  # generated tokens, before the validation share is cut off
@@ -48,6 +51,8 @@ class TrainConfig:
     positions: str = "rotary"
     tied: bool = False
     qk_norm: bool = True
+    gains: bool = True
+    init: str = "small"
     dropout: float = 0.0
     # training
     steps: int = 2400
@@ -57,6 +62,7 @@ class TrainConfig:
     z_loss: float = 0.0  # weight
     clip: float = 1.0  # largest global norm of the gradient
     precision: str = "auto"  # of the forward pass
+    compile: str = "auto"  # its layers, where the run is long enough
     seed: int = 0
     loader_workers: int = 0  # threads that make batches ahead of time
     # optimizer
@@ -73,7 +79,7 @@ class TrainConfig:
     schedule: str = "cosine"
     warmup: int = 100
     lr_floor: float = 0.1  # share of the peak that a decay ends at
-    decay: float = 0.2  # share of the run that wsd decays in
+    decay_share: float = 0.2  # share of the run that wsd decays in
     decay_shape: str = "linear"
     lengthen: int = 0  # steps with shorter rows, and as many more of them
     shortest: int = 64  # tokens in such a row, at least
@@ -97,6 +103,8 @@ class TrainConfig:
                 raise CourseError(f"{name}: expected {_any_of(choices)}, got {getattr(self, name)!r}")
         if (self.corpus == "text") != bool(self.text):
             raise CourseError("text: a file or folder belongs to the corpus 'text', and to no other")
+        if (self.corpus == "prepared") != bool(self.data):
+            raise CourseError("data: a prepared folder belongs to the corpus 'prepared', and to no other")
         for name, low, high in _BOUNDS:
             value = getattr(self, name)
             if not low <= value <= high:
@@ -129,7 +137,9 @@ class TrainConfig:
 
     def lr_schedule(self) -> Schedule:
         """Share of the peak learning rate in each step."""
-        return Schedule(self.schedule, self.steps, self.warmup, self.lr_floor, self.decay, self.decay_shape)
+        return Schedule(
+            self.schedule, self.steps, self.warmup, self.lr_floor, self.decay_share, self.decay_shape
+        )
 
     def plan(self) -> BatchPlan:
         """Rows of each batch, and their length."""
@@ -181,6 +191,8 @@ class TrainConfig:
             mlp=self.mlp,
             positions=self.positions,
             qk_norm=self.qk_norm,
+            gains=self.gains,
+            init=self.init,
             tied=self.tied,
             dropout=self.dropout,
         )
@@ -224,7 +236,7 @@ class TrainConfig:
 
 
 # What may change in a run that has begun, as long as the steps that are taken would have been the same.
-_TIME = ("steps", "schedule", "lr_floor", "decay", "decay_shape")
+_TIME = ("steps", "schedule", "lr_floor", "decay_share", "decay_shape")
 
 _CHOICES = (
     ("corpus", CORPORA),
@@ -232,6 +244,7 @@ _CHOICES = (
     ("batches", BATCHES),
     ("loss_average", tuple(AVERAGES)),
     ("precision", PRECISIONS),
+    ("compile", COMPILE),
 )
 
 # Upper ends are beyond any laptop, and below what overflows in a library without saying which setting it was.

@@ -91,7 +91,7 @@ def start_run(
         CourseError: a mistake in the configuration, the text or the folder, a full disk, a loss that is not
             finite. Checkpoints saved before that stay.
     """
-    config = ranks.from_main(settled(config) if ranks.is_main else config)
+    config = ranks.from_main(settled(config, _speaker(stream, ranks)) if ranks.is_main else config)
     data = build_data(config)
     if ranks.is_main:
         if overwrite:
@@ -185,7 +185,7 @@ def branch_run(
     contents = load_checkpoint(parent, say, lambda facts: first <= facts["step"] <= last)
     taken = contents["state.pt"]["step"]
     short = branched(schedule, taken, decay, config.lr_floor, config.decay_shape)
-    config = replace(config, schedule=short.kind, steps=short.total, decay=short.decay)
+    config = replace(config, schedule=short.kind, steps=short.total, decay_share=short.decay)
     data = load_data(parent)
     with guarded_generators():
         state = unpack_state(contents, config, data, ranks.rank)

@@ -50,6 +50,8 @@ def new_state(config: TrainConfig, data: TrainingData) -> TrainingState:
     """A model with fresh weights and its optimizer."""
     model = Transformer(config.model(data.vocab_size), seed=config.seed)
     Precision(config.precision).apply(model)
+    if config.compile == "on":
+        model.compile_training()
     return TrainingState(
         model,
         make_optimizer(model, config.optimizer_settings()),
