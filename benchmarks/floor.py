@@ -24,9 +24,10 @@ from torch import Tensor
 from lmcourse.corpora import MarkovCorpus, RegimeDocs, StoryGrammar
 from lmcourse.model import Transformer
 from lmcourse.packing import Batch
+from lmcourse.schedules import factor
 from lmcourse.trainer import TrainConfig, configure, training_step
 from lmcourse.trainer.data import TrainingData, build_data
-from lmcourse.trainer.loop import batches_of, rate_factor
+from lmcourse.trainer.planned import batches_of
 from lmcourse.trainer.state import new_state
 
 SEEDS = (0, 1, 2)
@@ -151,7 +152,8 @@ def train(config: TrainConfig, data: TrainingData, broken: bool) -> tuple[Transf
     batch_at, _ = batches_of(config, data)
     began = time.perf_counter()
     for step in range(config.steps):
-        training_step(state.model, state.optimizer, [batch_at(step)], rate_factor(config, step), config.clip)
+        rate = factor(config.lr_schedule(), step)
+        training_step(state.model, state.optimizer, [batch_at(step)], rate, config.clip)
     return state.model, time.perf_counter() - began
 
 

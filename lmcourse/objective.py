@@ -8,17 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lmcourse.averages import AVERAGES
 from lmcourse.errors import CourseError
 from lmcourse.packing.batch import Batch
 
 IGNORED = -100
-
-AVERAGES = {
-    "tokens": "each counted token weighs the same, over micro-batches and ranks",
-    "micro-batches": "mean of the micro-batches' own means",
-    "ranks": "mean of the ranks' own means",
-    "rows": "mean of the rows' own means",
-}
 
 
 def masked_cross_entropy(

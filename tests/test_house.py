@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Later rooms may import earlier ones, never the other way round.
 LAYERS = [
-    {"errors", "exercises", "corpora", "tokenizers", "packing", "toys", "threads", "handin", "numbers"},
-    {"data", "distributed", "model", "objective", "optimizers", "schedules"},
+    {"errors", "averages", "exercises", "corpora", "tokenizers", "packing", "toys", "threads", "handin", "numbers"},
+    {"data", "distributed", "model", "objective", "optimizers", "precision", "schedules"},
     {"evaluation", "monitor"},
     {"trainer"},
     {"experiments", "figures"},

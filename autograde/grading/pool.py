@@ -7,38 +7,48 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from autograde.grading.one import Graded, Task, failed, grade_one
 
 TRIES = 2
+_NO_MORE = object()
 
 
-def grade_all(tasks: list[Task], jobs: int, work: Callable[[Task], Graded] = grade_one) -> Iterator[Graded]:
+def grade_all(
+    tasks: Iterable[Task], jobs: int, work: Callable[[Task], Graded] = grade_one
+) -> Iterator[Graded]:
     """Grade every task; outcomes come in the order in which they are ready.
 
-    Raises:
-        OSError: a verdict cannot be written.
+    Tasks are taken one by one as judges become free, and outcomes wait in a short queue, so that the memory
+    in use does not grow with the number of tasks. An error of `tasks` ends the iteration and is raised here.
     """
-    waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
-    for task in tasks:
-        waiting.put(task)
-    ready: queue.SimpleQueue[Graded | BaseException] = queue.SimpleQueue()
+    waiting = iter(tasks)
+    gate = threading.Lock()
+    ready: queue.Queue[object] = queue.Queue(maxsize=2 * jobs)
     stop = threading.Event()
+
+    def next_task() -> Task | None:
+        with gate:
+            return None if stop.is_set() else next(waiting, None)
+
     drivers = [
-        threading.Thread(target=_drive, args=(waiting, ready, stop, work), daemon=True)
-        for _ in range(min(jobs, len(tasks)))
+        threading.Thread(target=_drive, args=(next_task, ready, stop, work), daemon=True) for _ in range(jobs)
     ]
     for driver in drivers:
         driver.start()
     try:
-        for _ in tasks:
+        running = len(drivers)
+        while running:
             outcome = ready.get()
-            if isinstance(outcome, BaseException):
+            if outcome is _NO_MORE:
+                running -= 1
+            elif isinstance(outcome, BaseException):
                 raise outcome
-            yield outcome
+            else:
+                yield outcome
     finally:
         stop.set()
         for driver in drivers:
@@ -46,34 +56,42 @@ def grade_all(tasks: list[Task], jobs: int, work: Callable[[Task], Graded] = gra
 
 
 def _drive(
-    waiting: queue.SimpleQueue,
-    ready: queue.SimpleQueue,
+    next_task: Callable[[], Task | None],
+    ready: queue.Queue,
     stop: threading.Event,
     work: Callable[[Task], Graded],
 ) -> None:
     """Feed one judge process until nothing waits."""
-    executor = _new_executor()
+    executor: ProcessPoolExecutor | None = None
     try:
-        while not stop.is_set():
-            try:
-                task = waiting.get_nowait()
-            except queue.Empty:
-                return
+        while (task := next_task()) is not None:
             for attempt in range(TRIES):
+                executor = executor or _new_executor()
                 try:
-                    ready.put(executor.submit(work, task).result())
+                    _put(executor.submit(work, task).result(), ready, stop)
                     break
                 except BrokenProcessPool:
                     executor.shutdown(wait=False)
-                    executor = _new_executor()
+                    executor = None
                     if attempt == TRIES - 1:
                         message = f"its judge process died {TRIES} times"
                         verdict = failed(task, "infrastructure_fault", message)
-                        ready.put(Graded(task.student, None, verdict))
-    except BaseException as error:  # a full disk, or an interrupt: the class cannot go on
-        ready.put(error)
+                        _put(Graded(task.student, None, verdict), ready, stop)
+        _put(_NO_MORE, ready, stop)
+    except BaseException as error:  # an interrupt, or tasks that cannot be made: the class cannot go on
+        _put(error, ready, stop)
     finally:
-        executor.shutdown(wait=not stop.is_set(), cancel_futures=True)
+        if executor is not None:
+            executor.shutdown(wait=not stop.is_set(), cancel_futures=True)
+
+
+def _put(outcome: object, ready: queue.Queue, stop: threading.Event) -> None:
+    """Wait for room, unless nobody takes anything any more."""
+    while not stop.is_set():
+        try:
+            return ready.put(outcome, timeout=0.2)
+        except queue.Full:
+            continue
 
 
 def _new_executor() -> ProcessPoolExecutor:

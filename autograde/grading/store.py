@@ -1,6 +1,7 @@
 """Verdicts on disk: one file a student, replaced in one step, so that a crash leaves the old or the new one.
 
-`save` is the only way in; a journal of attempts belongs there.
+Each file holds the verdict that counts now and, under the key of what it depended on, the last few decided
+verdicts of each exercise: who goes back to an earlier answer, or takes back a hidden test, finds them there.
 """
 
 from __future__ import annotations
@@ -12,17 +13,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from autograde.judge.verdict import SubmissionVerdict
+from autograde.judge.verdict import SubmissionVerdict, Verdict
 
-FORMAT = 1
+FORMAT = 2
+KEPT = 4  # decided verdicts of an exercise that are kept, the newest last
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A submission's verdict, and for each exercise the key that says what it depended on."""
+    """What is known of one student's work for a week.
+
+    `parts` says for each exercise what its verdict depended on (see `keys`), `decided` holds verdicts by key.
+    `digest` and `handed_in` are of the file that was judged (seconds since 1970, 0: unknown), `source` is its
+    name; `prints` are fingerprints of the answers by exercise, for the report on similar ones.
+    """
 
     verdict: SubmissionVerdict
-    keys: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, dict[str, str]] = field(default_factory=dict)
+    decided: dict[str, Verdict] = field(default_factory=dict)
+    digest: str = ""
+    handed_in: float = 0.0
+    source: str = ""
+    prints: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,16 +50,38 @@ class Store:
         """What is known of a student; None also for a damaged file, which the next verdict replaces."""
         try:
             data = json.loads(self.path(student).read_text(encoding="utf-8"))
-            if data["format"] != FORMAT:
+            if data.pop("format") != FORMAT:
                 return None
-            return Stored(SubmissionVerdict.from_json(json.dumps(data["verdict"])), dict(data["keys"]))
+            verdict = SubmissionVerdict.from_json(json.dumps(data.pop("verdict")))
+            decided = {k: Verdict.from_json(json.dumps(v)) for k, v in data.pop("decided").items()}
+            prints = {e: tuple(p) for e, p in data.pop("prints").items()}
+            return Stored(verdict, decided=decided, prints=prints, **data)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def save(self, student: str, stored: Stored) -> None:
         """Write and replace; OSError when the disk does not take it, and then the old file is untouched."""
-        data = {"format": FORMAT, "keys": stored.keys, "verdict": json.loads(stored.verdict.to_json())}
+        data = {
+            "format": FORMAT,
+            "verdict": json.loads(stored.verdict.to_json()),
+            "decided": {k: json.loads(v.to_json()) for k, v in _newest(stored.decided).items()},
+            "parts": stored.parts,
+            "prints": stored.prints,
+            "digest": stored.digest,
+            "handed_in": stored.handed_in,
+            "source": stored.source,
+        }
         write_atomically(self.path(student), json.dumps(data, indent=1).encode("ascii"))
+
+
+def _newest(decided: dict[str, Verdict]) -> dict[str, Verdict]:
+    kept: dict[str, Verdict] = {}
+    count: dict[str, int] = {}
+    for key, verdict in reversed(decided.items()):
+        count[verdict.exercise] = count.get(verdict.exercise, 0) + 1
+        if count[verdict.exercise] <= KEPT:
+            kept[key] = verdict
+    return dict(reversed(kept.items()))
 
 
 def safe_name(student: str) -> str:

@@ -52,7 +52,8 @@ class Verdict:
 
     `points` is None for the two faults and otherwise a finite number in 0..max_points. Times are seconds,
     memory is the peak resident size in bytes. `isolation` names what stood between student code and judge:
-    "process", or "none" where the answer ran inside the judge (the mutation matrix, `autograde.run`).
+    "process", or "none" where the answer ran inside the judge (the mutation matrix, `autograde.run`). `kept`
+    says why this is an earlier run's verdict, when a later one failed.
 
     Raises:
         ValueError: a state that does not exist, or points out of range.
@@ -70,6 +71,7 @@ class Verdict:
     isolation: str = "process"
     seed: int = 0
     versions: dict[str, str] = field(default_factory=dict)
+    kept: str = ""
 
     def __post_init__(self) -> None:
         if self.state not in STATES:

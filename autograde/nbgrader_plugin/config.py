@@ -8,15 +8,19 @@ from pathlib import Path
 
 from traitlets.config import Config
 
+from autograde.grading.settings import load_settings
+
 CONFIG_FILE = '''"""nbgrader's configuration for this course folder, written by `autograde build`.
 
 The stock commands work from this folder: nbgrader autograde W1, generate_feedback W1, export, formgrader.
 """
 
+from pathlib import Path
+
 from autograde.nbgrader_plugin.config import configure, find_commands
 
 find_commands()
-configure(get_config())
+configure(get_config(), Path(__file__).parent)
 '''
 
 
@@ -28,12 +32,16 @@ def find_commands() -> None:
         os.environ["PATH"] = here + os.pathsep + path
 
 
-def configure(config: Config) -> Config:
+def configure(config: Config, course: Path) -> Config:
     """Fill in everything that differs from nbgrader's defaults; returns the same object.
 
     Answers are replaced by stubs that name their exercise, submissions are repaired from the master, and
-    marks come from the judge instead of a kernel that runs student code.
+    marks come from the judge instead of a kernel that runs student code. `grading.toml` in the course folder
+    says where the gradebook is, and what lateness costs.
     """
+    url = load_settings(course).gradebook_url
+    if url:
+        config.CourseDirectory.db_url = url
     config.CourseDirectory.course_id = "lmcourse"
     config.ClearSolutions.text_stub = "*Write your answer here.*"
     config.GenerateAssignment.preprocessors = [
@@ -62,7 +70,7 @@ def configure(config: Config) -> Config:
         "nbgrader.preprocessors.LimitOutput",
         "nbgrader.preprocessors.SaveAutoGrades",
         "autograde.nbgrader_plugin.execute.FlagUndecided",
-        "nbgrader.preprocessors.AssignLatePenalties",
+        "autograde.nbgrader_plugin.late.LatePenalty",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
     return config

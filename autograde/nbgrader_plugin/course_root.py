@@ -41,6 +41,10 @@ class CourseRoot:
     def autograded(self, student: str, week: Week) -> Path:
         return self.path / "autograded" / student / week.id / f"{week.notebook}.ipynb"
 
+    def verdicts(self, week: Week) -> Path:
+        """What `autograde grade` decided, and its journal."""
+        return self.path / "verdicts" / week.id
+
     @property
     def gradebook(self) -> Path:
         return self.path / "gradebook.db"

@@ -9,43 +9,28 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import Execute, NbGraderPreprocessor
 
 from autograde.build.anatomy import HIDDEN_BEGIN, HIDDEN_END
-from autograde.judge.seeds import course_secret
 from autograde.judge.verdict import SubmissionVerdict
+from autograde.nbgrader_plugin.ask import verdict_for
 from autograde.nbgrader_plugin.course_root import CourseRoot
 from autograde.nbgrader_plugin.outputs import grade_outputs
-from lmcourse import exercises as registry
-from lmcourse.handin.master import Master
 
-VERDICT = "lmcourse_verdict"  # under which `record` hands a verdict over, and each step to the next
+VERDICT = "lmcourse_verdict"  # under which one step hands the verdict to the next
 
 
 class AskJudge(Execute):
     """Writes the judge's points and messages into the grade cells; no kernel is started here.
 
-    The verdict is the one that `record` brings along, or the judge is asked for it now. The hidden region is
-    taken out, since feedback is made from this notebook.
+    The verdict is taken from the store where `autograde grade` decided it, or the judge is asked for it now.
+    The hidden region is taken out, since feedback is made from this notebook.
     """
 
     def preprocess(self, nb, resources=None, km=None):
-        asked = resources.get(VERDICT) or self._judge(nb, resources["nbgrader"])
-        resources[VERDICT] = asked
-        for cell in nb.cells:
-            if not _is_grade_cell(cell):
-                continue
-            verdict = asked.verdict(cell.metadata["lmcourse"]["exercise"])
-            cell.outputs = grade_outputs(verdict, float(cell.metadata["nbgrader"]["points"]))
-            cell.execution_count = 1
-            cell.source = _without_hidden_region(cell.source)
-        return nb, resources
-
-    def _judge(self, nb: NotebookNode, names: dict) -> SubmissionVerdict:
-        from autograde.judge.session import judge_notebook
-
+        names = resources["nbgrader"]
         # nbgrader works inside the course folder while it converts.
-        course = CourseRoot(Path.cwd())
-        week = registry.week(names["assignment"])
-        master = Master.load(week.id, course.release(week).parent)
-        return judge_notebook(nb, week.id, names["student"], course_secret(course.path), master=master)
+        verdict = verdict_for(nb, names["student"], names["assignment"], CourseRoot(Path.cwd()))
+        resources[VERDICT] = verdict
+        fill_in(nb, verdict)
+        return nb, resources
 
 
 class FlagUndecided(NbGraderPreprocessor):
@@ -56,7 +41,7 @@ class FlagUndecided(NbGraderPreprocessor):
         undecided = {verdict.exercise for verdict in resources[VERDICT].undecided}
         with Gradebook(names["db_url"]) as gradebook:
             for cell in nb.cells:
-                if _is_grade_cell(cell) and cell.metadata["lmcourse"]["exercise"] in undecided:
+                if is_grade_cell(cell) and cell.metadata["lmcourse"]["exercise"] in undecided:
                     grade_id = cell.metadata["nbgrader"]["grade_id"]
                     grade = gradebook.find_grade(
                         grade_id, names["notebook"], names["assignment"], names["student"]
@@ -67,7 +52,17 @@ class FlagUndecided(NbGraderPreprocessor):
         return nb, resources
 
 
-def _is_grade_cell(cell: NotebookNode) -> bool:
+def fill_in(notebook: NotebookNode, verdict: SubmissionVerdict) -> None:
+    """Put points and messages into the grade cells of a repaired notebook; hidden regions are taken out."""
+    for cell in notebook.cells:
+        if is_grade_cell(cell):
+            given = verdict.verdict(cell.metadata["lmcourse"]["exercise"])
+            cell.outputs = grade_outputs(given, float(cell.metadata["nbgrader"]["points"]))
+            cell.execution_count = 1
+            cell.source = _without_hidden_region(cell.source)
+
+
+def is_grade_cell(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 

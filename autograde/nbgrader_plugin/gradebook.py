@@ -1,77 +1,217 @@
-"""Fill nbgrader's course folder and gradebook with the verdicts of a class, in one process."""
+"""Fills nbgrader's course folder and gradebook with verdicts: the same rows and files as its own command.
+
+One process writes, and of each submission all or nothing is in the database. What nbgrader's `autograde` does
+in ten transactions with four new connections for each notebook is done here in one, for several submissions.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+import nbformat
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
-from nbgrader.converters import Autograde
-from traitlets import Dict
+from nbgrader import utils
+from nbgrader.api import (
+    Assignment,
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from sqlalchemy.exc import SQLAlchemyError
 
-from autograde.grading.one import Graded
+from autograde.grading.settings import NOT_LATE, Late, Settings, load_settings
+from autograde.judge.verdict import SubmissionVerdict
 from autograde.nbgrader_plugin.course_root import CourseRoot
-from autograde.nbgrader_plugin.execute import VERDICT
-from autograde.nbgrader_plugin.steps import StepFailed, run_step
+from autograde.nbgrader_plugin.execute import fill_in
+from autograde.nbgrader_plugin.repair import writable
 from lmcourse import exercises as registry
 from lmcourse.errors import CourseError
+from lmcourse.handin.master import Master
+from lmcourse.handin.repair import repair
 
 
-class Recorder(Autograde):
-    """nbgrader's Autograde for given students, whose ids are names and never patterns."""
+@dataclass(frozen=True)
+class Record:
+    """One student's work: the notebook as handed in (None: nothing readable), its verdict and its lateness.
 
-    graded = Dict(help="student id to Graded")
+    `name` is what a platform calls the student, `handed_in` in seconds since 1970 (0: unknown).
+    """
 
-    def init_notebooks(self) -> None:
-        self.assignments = {}
-        week = registry.week(self.coursedir.assignment_id)
-        for student in self.graded:
-            folder = self._format_source(week.id, student)
-            self.assignments[folder] = [os.path.join(folder, f"{week.notebook}.ipynb")]
-
-    def init_single_notebook_resources(self, notebook_filename: str) -> dict:
-        resources = super().init_single_notebook_resources(notebook_filename)
-        resources[VERDICT] = self.graded[resources["nbgrader"]["student"]].verdict
-        return resources
+    student: str
+    notebook: NotebookNode | None
+    verdict: SubmissionVerdict
+    late: Late = NOT_LATE
+    handed_in: float = 0.0
+    name: str = ""
 
 
-def record(course: Path, week_id: str, submissions: Iterable[Graded]) -> list[str]:
-    """Stage the notebooks under `submitted/`, run nbgrader's Autograde on them and so fill the gradebook.
-
-    Recording the same submission again changes nothing but the time stamps of files; a new verdict replaces
-    the old one, and points that a person gave by hand stay. Students without a readable notebook are entered
-    into the gradebook without a submission.
-
-    Returns:
-        The ids of the students whose submissions were recorded.
+class GradebookWriter:
+    """The gradebook of a course folder, open for one week; close it when done.
 
     Raises:
-        CourseError: the week has not been released in this course folder, a student id that cannot be the
-            name of a folder, or nbgrader failed.
+        CourseError: the week has not been released in this course folder, or the database does not answer.
     """
-    week = registry.week(week_id)
-    root = CourseRoot(Path(course))
-    if not root.release(week).is_file() or not root.gradebook.is_file():
-        raise CourseError(f"{root.path} has no released {week.id}; run `autograde build {week.id}` first")
-    graded = {item.student: item for item in submissions}
-    for student in graded:
-        if not is_folder_name(student):
-            raise CourseError(f"student id {student!r} cannot be the name of a folder; rename the submission")
-    staged = {student: item for student, item in graded.items() if item.notebook is not None}
-    for student, item in staged.items():
-        _stage(item.notebook, root.submitted(student, week))
-    with Gradebook(f"sqlite:///{root.gradebook.resolve()}") as gradebook:
-        for student in graded:
-            gradebook.update_or_create_student(student)
-    if staged:
+
+    def __init__(self, root: CourseRoot, week: registry.Week, settings: Settings) -> None:
+        self.root = root
+        self.week = week
+        self.settings = settings
+        if not is_released(root, week, settings):
+            raise CourseError(f"{root.path} has no released {week.id}; run `autograde build {week.id}` first")
+        self.master = Master.load(week.id, root.release(week).parent)
         try:
-            run_step(root, week, Recorder, graded=staged)
-        except StepFailed as failed:
-            raise CourseError(f"nbgrader could not record {week.id}: {failed.reason}") from None
-    return list(staged)
+            self.book = Gradebook(gradebook_url(root, settings))
+            self._note_deadline(self.book.find_assignment(week.id))
+            self.book.db.commit()
+        except (SQLAlchemyError, MissingEntry, ImportError) as error:
+            raise self._refused(error) from None
+
+    def __enter__(self) -> GradebookWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.book.close()
+
+    def record(self, records: Iterable[Record]) -> list[str]:
+        """Write notebooks and marks; the ids of the students whose submissions are now in the gradebook.
+
+        Recording the same submission again changes nothing but the time stamps of files; a new verdict
+        replaces the old one, and points that a person gave by hand stay. Students without a readable notebook
+        are entered without a submission.
+
+        Raises:
+            CourseError: an id that cannot be the name of a folder, or the database refuses.
+        """
+        records = list(records)
+        for record in records:
+            if not is_folder_name(record.student):
+                raise CourseError(
+                    f"student id {record.student!r} cannot be the name of a folder; rename the submission"
+                )
+        try:
+            graded = {r.student: self._write_files(r) for r in records if r.notebook is not None}
+            assignment = self.book.find_assignment(self.week.id)
+            for record in records:
+                self._add_student(record)
+                if record.student in graded:
+                    self._save(assignment, record, graded[record.student])
+            self.book.db.commit()
+        except SQLAlchemyError as error:
+            self.book.db.rollback()
+            raise self._refused(error) from None
+        except OSError as error:
+            self.book.db.rollback()
+            raise CourseError(f"cannot write to {self.root.path}: {error.strerror or error}") from None
+        self.book.db.expunge_all()
+        return list(graded)
+
+    def _write_files(self, record: Record) -> NotebookNode:
+        """The notebook as handed in and as graded, where nbgrader looks for them; the second is returned."""
+        submitted = self.root.submitted(record.student, self.week)
+        for old in submitted.parent.glob("*.ipynb"):
+            old.unlink()
+        # As it came: nbformat would renew ids that are there twice; ASCII escapes what UTF-8 cannot hold.
+        _replace(submitted, json.dumps(record.notebook, indent=1).encode("ascii"))
+        graded = repair(record.notebook, self.master).notebook
+        for cell in graded.cells:
+            cell.source = writable(cell.source)
+        fill_in(graded, record.verdict)
+        autograded = self.root.autograded(record.student, self.week)
+        _replace(autograded, nbformat.v4.writes(graded).encode("utf-8", "replace"))
+        if record.handed_in:
+            moment = datetime.fromtimestamp(record.handed_in, UTC).strftime("%Y-%m-%d %H:%M:%S.%f UTC\n")
+            for path in (submitted, autograded):
+                _replace(path.with_name("timestamp.txt"), moment.encode("ascii"))
+        return graded
+
+    def _add_student(self, record: Record) -> None:
+        if self.book.db.get(Student, record.student) is None:
+            self.book.db.add(Student(id=record.student, last_name=record.name or None))
+
+    def _save(self, assignment: Assignment, record: Record, graded: NotebookNode) -> None:
+        """What SaveAutoGrades reads out of the graded notebook, into the rows of this submission."""
+        submission = self._submission(assignment, record.student)
+        if record.handed_in:
+            submission.timestamp = datetime.fromtimestamp(record.handed_in, UTC).replace(tzinfo=None)
+        submission.extension = self._extension(record.student)
+        undecided = {v.exercise for v in record.verdict.undecided}
+        cells = {c.metadata.nbgrader.grade_id: c for c in graded.cells if "nbgrader" in c.metadata}
+        for notebook in submission.notebooks:
+            if notebook.notebook.name != self.week.notebook:
+                continue
+            for grade in notebook.grades:
+                cell = cells[grade.cell.name]
+                points, _ = utils.determine_grade(cell)
+                if cell.metadata.lmcourse.exercise in undecided and not utils.is_solution(cell):
+                    points = None
+                grade.auto_score = points
+                grade.needs_manual_grade = points is None or grade.manual_score is not None
+            for comment in notebook.comments:
+                cell = cells[comment.cell.name]
+                is_stub = cell.metadata.nbgrader.get("checksum") == utils.compute_checksum(cell)
+                comment.auto_comment = "No response." if is_stub and not utils.is_task(cell) else None
+            earned = sum(_score(grade) for grade in notebook.grades)
+            penalty = min(record.late.penalty, earned)
+            notebook.late_submission_penalty = penalty or None
+
+    def _submission(self, assignment: Assignment, student: str) -> SubmittedAssignment:
+        """The rows of a submission; new ones mirror the assignment's cells, as in `add_submission`."""
+        found = self.book.db.query(SubmittedAssignment).filter_by(
+            assignment_id=assignment.id, student_id=student
+        )
+        submission = found.one_or_none()
+        if submission is None:
+            submission = SubmittedAssignment(assignment=assignment, student_id=student)
+            for notebook in assignment.notebooks:
+                made = SubmittedNotebook(notebook=notebook, assignment=submission)
+                for cell in notebook.grade_cells + notebook.task_cells:
+                    Grade(cell=cell, notebook=made)
+                for cell in notebook.solution_cells + notebook.task_cells:
+                    Comment(cell=cell, notebook=made)
+            self.book.db.add(submission)
+            self.book.db.flush()
+        return submission
+
+    def _note_deadline(self, assignment: Assignment) -> None:
+        due = self.settings.due.get(self.week.id)
+        assignment.duedate = None if due is None else self.settings.moment(due).replace(tzinfo=None)
+
+    def _extension(self, student: str):
+        due, own = self.settings.due.get(self.week.id), self.settings.due_for(student, self.week.id)
+        return None if due in (None, own) else self.settings.moment(own) - self.settings.moment(due)
+
+    def _refused(self, error: Exception) -> CourseError:
+        where = self.settings.shown_url or str(self.root.gradebook)
+        reason = (str(getattr(error, "orig", None) or error).strip().splitlines() or ["no reason given"])[0]
+        return CourseError(f"the gradebook {where} cannot be used: {reason}")
+
+
+def record(course: Path, week_id: str, submissions: Iterable) -> list[str]:
+    """Record submissions (anything with `student`, `notebook` and `verdict`) in one transaction.
+
+    Raises:
+        CourseError: as `GradebookWriter`.
+    """
+    root = CourseRoot(Path(course))
+    with GradebookWriter(root, registry.week(week_id), load_settings(root.path)) as writer:
+        return writer.record(Record(s.student, s.notebook, s.verdict) for s in submissions)
+
+
+def is_released(root: CourseRoot, week: registry.Week, settings: Settings) -> bool:
+    return root.release(week).is_file() and (bool(settings.gradebook_url) or root.gradebook.is_file())
+
+
+def gradebook_url(root: CourseRoot, settings: Settings) -> str:
+    return settings.gradebook_url or f"sqlite:///{root.gradebook.resolve()}"
 
 
 def is_folder_name(student: str) -> bool:
@@ -80,9 +220,16 @@ def is_folder_name(student: str) -> bool:
     return not odd and not any(c in student for c in "/\\\0\n")
 
 
-def _stage(notebook: NotebookNode, path: Path) -> None:
+def _score(grade: Grade) -> float:
+    """As nbgrader adds it up: by hand, else by the judge, and extra credit."""
+    given = grade.auto_score if grade.manual_score is None else grade.manual_score
+    return (given or 0.0) + (grade.extra_credit or 0.0)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """A new file in place of an old one, which may be read-only, as nbgrader leaves it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for old in path.parent.glob("*.ipynb"):
-        old.unlink()
-    # As it came: nbformat would renew ids that are there twice; ASCII escapes what UTF-8 cannot hold.
-    path.write_text(json.dumps(notebook, indent=1), encoding="ascii")
+    draft = path.with_name(f".{path.name}.draft")
+    draft.unlink(missing_ok=True)
+    draft.write_bytes(data)
+    os.replace(draft, path)

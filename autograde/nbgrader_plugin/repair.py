@@ -23,10 +23,10 @@ class RepairFromMaster(NbGraderPreprocessor):
         for line in repaired.repairs:
             self.log.warning("%s: %s", resources["nbgrader"]["student"], line)
         for cell in repaired.notebook.cells:
-            cell.source = _writable(cell.source)
+            cell.source = writable(cell.source)
         return repaired.notebook, resources
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """Half of a surrogate pair can stand in a notebook file but in no UTF-8 text; it is replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -39,7 +39,7 @@ def run_step(root: CourseRoot, week: Week, step: type[BaseConverter], **traits: 
     said = io.StringIO()
     log = logging.Logger("nbgrader", logging.WARNING)
     log.addHandler(logging.StreamHandler(said))
-    config = configure(Config())
+    config = configure(Config(), root.path)
     config.CourseDirectory.root = str(root.path.resolve())
     config.CourseDirectory.assignment_id = week.id
     folders = CourseDirectory(config=config, log=log)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import mean, median
 
-from autograde.judge.score import NOT_DECIDED
-from autograde.judge.verdict import SubmissionVerdict, Verdict
+from autograde.grading.settle import Change
+from autograde.judge.verdict import Verdict
+from autograde.reports import changes, items, unusual
 from autograde.reports.page import page, tone
+from autograde.reports.rows import Row
 from autograde.reports.words import SHORT, escaped, number, points
 from lmcourse import exercises as registry
 
@@ -15,32 +18,67 @@ BINS = 10
 
 
 def class_page(
-    week: registry.Week, submissions: list[SubmissionVerdict], link: Callable[[str], str]
+    week: registry.Week,
+    rows: Sequence[Row],
+    link: Callable[[str], str],
+    changes_: Sequence[Change] = (),
+    similar: str = "",
 ) -> bytes:
-    """The page as an HTML file; `link` gives the address of a student's page."""
+    """The page as an HTML file.
+
+    Args:
+        link: gives the address of a student's page.
+        similar: the address of the page on similar answers, if there is one.
+    """
     body = [
         f"<h1>{week.id} {escaped(week.title)}</h1>",
-        f'<p class="soft">{len(submissions)} submissions</p>',
-        _marks(week, submissions, link),
-        _histogram(submissions),
-        _properties(submissions),
-        _mistakes(submissions),
-        _cost(submissions),
+        _summary(rows, similar),
+        _marks(week, rows, link),
+        changes.section(changes_),
+        unusual.section(rows, link),
+        _histogram(rows),
+        items.section(rows),
+        _mistakes(rows),
+        _cost(rows),
     ]
     return page(f"{week.id}: the class", "\n".join(body))
 
 
-def _marks(week: registry.Week, submissions: list[SubmissionVerdict], link: Callable[[str], str]) -> str:
-    head = "".join(f"<th>{e.id}</th>" for e in week.exercises)
-    rows = []
-    for s in submissions:
+def _summary(rows: Sequence[Row], similar: str) -> str:
+    graded = [row.points for row in rows if not row.verdict.problem]
+    lines = [f"{len(rows)} submissions"]
+    if graded:
+        middle = f"median {number(median(graded))}, mean {number(mean(graded))} points"
+        lines.append(
+            middle + (f" of the {len(graded)} that could be read" if len(graded) < len(rows) else "")
+        )
+    undecided = sum(bool(row.verdict.undecided) for row in rows)
+    if undecided:
+        lines.append(f"{undecided} with marks that are not decided yet")
+    text = f'<p class="soft">{"; ".join(lines)}.</p>'
+    pointer = (
+        f' <a href="{escaped(similar)}">Similar answers</a> (a pointer for a person).' if similar else ""
+    )
+    return f"{text}\n<p>Points for written answers come from a person and are not counted here.{pointer}</p>"
+
+
+def _marks(week: registry.Week, rows: Sequence[Row], link: Callable[[str], str]) -> str:
+    head = "".join(f'<th>{e.id}<br><span class="soft">of {e.points}</span></th>' for e in week.exercises)
+    is_late = any(row.late.days for row in rows)
+    lines = []
+    for row in rows:
+        s = row.verdict
         cells = "".join(f'<td class="mark">{_mark(s.verdict(e.id))}</td>' for e in week.exercises)
         remark = f'<br><span class="bad">{escaped(s.problem)}</span>' if s.problem else ""
-        name = f'<a href="{escaped(link(s.student))}">{escaped(s.student)}</a>{remark}'
-        rows.append(f'<tr><td>{name}</td>{cells}<td class="n">{number(s.points)}</td></tr>')
-    most = number(submissions[0].max_points)
-    table = f'<table><tr><th>student</th>{head}<th class="n">of {most}</th></tr>{"".join(rows)}</table>'
-    return f'<h2>Marks</h2>\n<div class="wide">{table}</div>'
+        who = f'<br><span class="soft">{escaped(row.name)}</span>' if row.name else ""
+        name = f'<a href="{escaped(link(s.student))}">{escaped(s.student)}</a>{who}{remark}'
+        days = f"{row.late.days} d, −{number(row.late.penalty)}" if row.late.days else ""
+        late = f'<td class="n">{days}</td>' if is_late else ""
+        lines.append(f'<tr><td>{name}</td>{cells}{late}<td class="n"><b>{number(row.points)}</b></td></tr>')
+    most = number(sum(e.points for e in week.exercises))
+    late = '<th class="n">late</th>' if is_late else ""
+    top = f'<tr><th>student</th>{head}{late}<th class="n">points<br>of {most}</th></tr>'
+    return f'<h2>Marks</h2>\n<div class="wide"><table>{top}{"".join(lines)}</table></div>'
 
 
 def _mark(verdict: Verdict) -> str:
@@ -48,58 +86,41 @@ def _mark(verdict: Verdict) -> str:
     return f'{points(verdict)}<br><span class="{tone(verdict.state)}">{escaped(word)}</span>'
 
 
-def _histogram(submissions: list[SubmissionVerdict]) -> str:
+def _histogram(rows: Sequence[Row]) -> str:
     """How many submissions lie in each tenth of the points."""
-    graded = [s for s in submissions if not s.problem]
-    count = Counter(min(BINS - 1, int(BINS * s.points / s.max_points)) for s in graded if s.max_points)
-    rows = []
+    graded = [row for row in rows if not row.verdict.problem and row.verdict.max_points]
+    count = Counter(min(BINS - 1, int(BINS * row.points / row.verdict.max_points)) for row in graded)
+    lines = []
     for b in reversed(range(BINS)):
         size = 20 * count[b] / max(count.values(), default=1)
         bar = f'<span class="bar" style="width:{size:.2f}em"></span> ' if count[b] else ""
         top = "100" if b == BINS - 1 else f"{10 * b + 9}"
-        rows.append(f'<tr><td class="n">{10 * b}–{top} %</td><td>{bar}{count[b]}</td></tr>')
-    return f"<h2>Distribution</h2>\n<table>{''.join(rows)}</table>"
+        lines.append(f'<tr><td class="n">{10 * b}–{top} %</td><td>{bar}{count[b]}</td></tr>')
+    return f"<h2>Distribution</h2>\n<table>{''.join(lines)}</table>"
 
 
-def _properties(submissions: list[SubmissionVerdict]) -> str:
-    """Pass rate of each property among the answers for which it was decided."""
-    tried: Counter[tuple[str, str]] = Counter()
-    passed: Counter[tuple[str, str]] = Counter()
-    for verdict in (v for s in submissions for v in s.verdicts):
-        for result in (r for r in verdict.properties if r.message != NOT_DECIDED):
-            tried[verdict.exercise, result.name] += 1
-            passed[verdict.exercise, result.name] += result.passed
-    rows = [
-        f"<tr><td>{escaped(exercise)}</td><td>{escaped(name)}</td>"
-        f'<td class="n">{passed[exercise, name]} of {n}</td>'
-        f'<td class="n">{passed[exercise, name] / n:.0%}</td></tr>'
-        for (exercise, name), n in sorted(tried.items(), key=lambda item: item[0][0])
-    ]
-    head = '<tr><th>exercise</th><th>property</th><th class="n">passed</th><th class="n">rate</th></tr>'
-    return f"<h2>Properties</h2>\n<table>{head}{''.join(rows)}</table>"
-
-
-def _mistakes(submissions: list[SubmissionVerdict]) -> str:
+def _mistakes(rows: Sequence[Row]) -> str:
     """Mutants whose answers a student's answers were equal to, with the students."""
     who: dict[tuple[str, str], set[str]] = {}
-    for s in submissions:
-        for verdict in s.verdicts:
+    for row in rows:
+        for verdict in row.verdict.verdicts:
             for result in verdict.properties:
                 if result.mutant:
-                    who.setdefault((verdict.exercise, result.mutant), set()).add(s.student)
+                    who.setdefault((verdict.exercise, result.mutant), set()).add(row.student)
     if not who:
         return "<h2>Known mistakes</h2>\n<p>No answer equals a known mistake.</p>"
-    rows = [
+    lines = [
         f"<tr><td>{escaped(exercise)}</td><td>{escaped(mutant)}</td>"
         f'<td class="n">{len(names)}</td><td>{escaped(", ".join(sorted(names)))}</td></tr>'
         for (exercise, mutant), names in sorted(who.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
     head = '<tr><th>exercise</th><th>mistake</th><th class="n">students</th><th>who</th></tr>'
-    return f"<h2>Known mistakes</h2>\n<table>{head}{''.join(rows)}</table>"
+    return f"<h2>Known mistakes</h2>\n<table>{head}{''.join(lines)}</table>"
 
 
-def _cost(submissions: list[SubmissionVerdict]) -> str:
-    rows = [
+def _cost(rows: Sequence[Row]) -> str:
+    submissions = [row.verdict for row in rows]
+    lines = [
         f'<tr><td>{escaped(s.student)}</td><td class="n">{s.wall_seconds:.1f} s</td>'
         f'<td class="n">{s.cpu_seconds:.1f} s</td><td class="n">{s.peak_bytes / 2**20:.0f} MiB</td></tr>'
         for s in submissions
@@ -109,4 +130,4 @@ def _cost(submissions: list[SubmissionVerdict]) -> str:
     titles = "".join(f'<th class="n">{title}</th>' for title in ("time", "processor", "memory"))
     head = f"<tr><th>student</th>{titles}</tr>"
     note = f"<p>Processor time in all: {total:.1f} s. Isolation of student code: {escaped(isolation)}.</p>"
-    return f"<h2>Cost</h2>\n{note}\n<table>{head}{''.join(rows)}</table>"
+    return f"<h2>Cost</h2>\n{note}\n<table>{head}{''.join(lines)}</table>"

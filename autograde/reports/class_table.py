@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from autograde.judge.verdict import STATES, SubmissionVerdict, Verdict
+from autograde.judge.verdict import STATES, Verdict
+from autograde.reports.rows import Row
 from autograde.reports.words import number, points, printable
 from lmcourse.exercises import Week
 
@@ -29,9 +32,9 @@ EXPLAINED = ("student_error", "time_out", "resource_limit", "not_attempted", "fo
 STYLES = {"right": "green", "partly": "yellow", "not_attempted": "dim"}
 
 
-def class_table(week: Week, submissions: list[SubmissionVerdict]) -> Table:
+def class_table(week: Week, rows: Sequence[Row]) -> Table:
     """A row a student; each cell has the points and, unless all is right, the state in a word."""
-    met = {v.state for s in submissions for v in s.verdicts}
+    met = {v.state for row in rows for v in row.verdict.verdicts}
     caption = "; ".join(f"{WORDS[state]}: {STATES[state]}" for state in EXPLAINED if state in met)
     table = Table(
         title=f"{week.id} {week.title}",
@@ -47,9 +50,9 @@ def class_table(week: Week, submissions: list[SubmissionVerdict]) -> Table:
         table.add_column(f"{exercise.id}\nof {exercise.points}", justify="right", no_wrap=True)
     total = sum(e.points for e in week.exercises)
     table.add_column(f"all\nof {total}", justify="right", style="bold", no_wrap=True)
-    for s in submissions:
-        cells = [_cell(s.verdict(e.id)) for e in week.exercises]
-        table.add_row(Text(printable(s.student)), *cells, number(s.points))
+    for row in rows:
+        cells = [_cell(row.verdict.verdict(e.id)) for e in week.exercises]
+        table.add_row(Text(printable(row.student)), *cells, number(row.points))
     return table
 
 

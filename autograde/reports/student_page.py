@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from autograde.judge.score import NOT_DECIDED
-from autograde.judge.verdict import STATES, PropertyResult, SubmissionVerdict, Verdict
+from autograde.judge.verdict import STATES, PropertyResult, Verdict
 from autograde.reports.page import page, tone
+from autograde.reports.rows import Row
 from autograde.reports.words import escaped, number, points
 from lmcourse import exercises as registry
 
 
-def student_page(submission: SubmissionVerdict) -> bytes:
+def student_page(row: Row) -> bytes:
     """The page as an HTML file."""
+    submission = row.verdict
     week = registry.week(submission.week)
     head = [
         f"<h1>{escaped(week.id)} {escaped(week.title)}</h1>",
-        f'<p class="soft">{escaped(submission.student)}</p>',
-        f'<p class="sum">{number(submission.points)} of {number(submission.max_points)} points</p>',
+        f'<p class="soft">{escaped(", ".join(filter(None, (row.name, submission.student))))}</p>',
+        f'<p class="sum">{number(row.points)} of {number(submission.max_points)} points</p>',
     ]
+    if row.late.days:
+        head.append(
+            f"<p>{number(submission.points)} points for the answers, less {number(row.late.penalty)} because "
+            f"it came {_days(row.late.days)} late.</p>"
+        )
     written = sum(e.written_points for e in week.exercises)
     if written:
         head.append(
@@ -31,6 +38,10 @@ def student_page(submission: SubmissionVerdict) -> bytes:
     notes = _list("What was repaired in your notebook", submission.repairs)
     notes += _list("What happened while it ran", submission.notes)
     return page(f"{week.id}: {submission.student}", "\n".join([*head, *cards, notes]))
+
+
+def _days(days: int) -> str:
+    return "a day" if days == 1 else f"{days} days"
 
 
 def _card(verdict: Verdict, exercise: registry.Exercise) -> str:

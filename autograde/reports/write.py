@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograde.exports.plain import marks_csv
+from autograde.exports.write import write_exports
+from autograde.grading.settle import Change
 from autograde.grading.store import safe_name, write_atomically
-from autograde.judge.verdict import SubmissionVerdict
+from autograde.reports.changes import changes_csv
 from autograde.reports.class_page import class_page
-from autograde.reports.marks_csv import marks_csv
+from autograde.reports.rows import Row
+from autograde.reports.similar import similar_page
 from autograde.reports.student_page import student_page
 from lmcourse.exercises import Week
+
+SIMILAR = "similar.html"
 
 
 @dataclass(frozen=True)
@@ -20,17 +27,39 @@ class Reports:
     class_page: Path
     marks: Path
     students: Path
+    exports: Path
+    changes: Path
 
 
-def write_reports(week: Week, submissions: list[SubmissionVerdict], folder: Path) -> Reports:
-    """Write the class page, the marks and a page for each student; files of an earlier run are replaced."""
-    reports = Reports(folder / "class.html", folder / "marks.csv", folder / "students")
-    for submission in submissions:
-        write_atomically(reports.students / _file(submission.student), student_page(submission))
-    address = lambda student: f"students/{_file(student)}"  # noqa: E731
-    write_atomically(reports.class_page, class_page(week, submissions, address))
-    write_atomically(reports.marks, marks_csv(week, submissions))
+def write_reports(week: Week, rows: Sequence[Row], changes: Sequence[Change], folder: Path) -> Reports:
+    """Write the pages on the class, the marks in every format, and a page for each student.
+
+    Files of an earlier run are replaced.
+    """
+    reports = Reports(
+        folder / "class.html",
+        folder / "marks.csv",
+        folder / "students",
+        folder / "exports",
+        folder / "changes.csv",
+    )
+    for row in rows:
+        write_student(row, folder)
+    write_atomically(reports.class_page, class_page(week, rows, _address, changes, SIMILAR))
+    write_atomically(folder / SIMILAR, similar_page(week, rows, _address))
+    write_atomically(reports.marks, marks_csv(week, rows))
+    write_atomically(reports.changes, changes_csv(changes))
+    write_exports(week, rows, reports.exports)
     return reports
+
+
+def write_student(row: Row, folder: Path) -> None:
+    """Write one student's page."""
+    write_atomically(folder / "students" / _file(row.student), student_page(row))
+
+
+def _address(student: str) -> str:
+    return f"students/{_file(student)}"
 
 
 def _file(student: str) -> str:

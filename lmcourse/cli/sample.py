@@ -23,6 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="below 1 safer, above 1 wilder, 0 always the likeliest (default: 1.0)",
     )
     parser.add_argument("--top-k", metavar="K", help="choose among the K likeliest tokens (default: all)")
+    parser.add_argument(
+        "--top-p",
+        metavar="P",
+        default="1.0",
+        help="choose among the fewest tokens that have this probability together (default: 1.0, all)",
+    )
     parser.add_argument("--seed", metavar="N", default="0", help="of the choices (default: 0)")
 
 
@@ -35,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     tokens = _number("--tokens", args.tokens, int)
     temperature = _number("--temperature", args.temperature, float)
     top_k = None if args.top_k is None else _number("--top-k", args.top_k, int)
+    top_p = _number("--top-p", args.top_p, float)
     seed = _number("--seed", args.seed, int)
 
     from lmcourse.cli.train import find_run
@@ -49,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         prompt = [_number("--prompt", word, int) for word in args.prompt.split()]
     else:
         prompt = data.tokenizer.encode(args.prompt)
-    added = generate(model, prompt, tokens, generator_for(seed), temperature, top_k, stop=data.eos)
+    added = generate(model, prompt, tokens, generator_for(seed), temperature, top_k, top_p, stop=data.eos)
     print(data.describe([*prompt, *added]))
     return 0
 

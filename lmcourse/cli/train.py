@@ -9,11 +9,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmcourse.averages import AVERAGES
 from lmcourse.errors import CourseError
-from lmcourse.trainer.config import BATCHES, CORPORA, TOKENIZERS, TrainConfig
+from lmcourse.optimizers.settings import FORMATS, SCALES
+from lmcourse.optimizers.settings import NAMES as OPTIMIZERS
+from lmcourse.schedules import KINDS, SHAPES
+from lmcourse.trainer.config import BATCHES, GENERATED, PRECISIONS, TOKENIZERS, TrainConfig
 from lmcourse.trainer.presets import PRESETS, configure
 
 if TYPE_CHECKING:
+    from lmcourse.distributed import Ranks
     from lmcourse.trainer.loop import RunResult
 
 HELP = "Train a small language model on a corpus with a known floor, or on your own text."
@@ -21,8 +26,9 @@ SAMPLE_TOKENS = 260
 MOST_THREADS = 256  # thousands end the process inside the thread library
 
 _DATA = (
-    ("corpus", f"what to train on: {', '.join(CORPORA[:-1])} (made on the spot; the floor is known)"),
+    ("corpus", f"what to train on: {', '.join(GENERATED)} (made on the spot; the floor is known)"),
     ("text", "train on your own text instead: UTF-8 files, .jsonl with a text field, or a folder of these"),
+    ("data", "train on what lmcourse data prepare has made of files of any size: its folder"),
     ("tokenizer", f"of your own text: {', '.join(TOKENIZERS)}"),
     ("vocabulary", "ids of a bpe tokenizer"),
     ("corpus-tokens", "tokens to generate, validation included"),
@@ -39,32 +45,69 @@ _MODEL = (
     ("positions", "rotary (distances), learned (places in the document), or both"),
     ("tied", "one matrix for embedding and head"),
     ("qk-norm", "normalize queries and keys"),
+    ("gains", "learn a factor for each place behind a normalization"),
+    ("init", "small (all matrices), or zero (blocks begin as the identity, the embedding large)"),
     ("dropout", "share of activations dropped while training"),
 )
+_LISTED_AVERAGES = "; ".join(f"{name}, {meaning}" for name, meaning in AVERAGES.items())
 _TRAINING = (
     ("steps", "optimizer steps"),
     ("batch", "rows in a step"),
     ("micro-batches", "parts that a step is computed in; the result is the same, the memory less"),
-    ("lr", "peak learning rate of AdamW"),
-    ("lr-floor", "share of the peak at which the cosine ends"),
-    ("warmup", "steps of linear warm-up"),
+    ("loss-average", f"all but the first for lessons: {_LISTED_AVERAGES}"),
+    ("z-loss", "weight of the squared log of the partition sum, such as 1e-4"),
+    ("clip", "largest global norm of the gradient"),
+    ("precision", f"of the products: {', '.join(PRECISIONS)} (what this machine is fast at)"),
+    ("compile", "on, off, or auto (where the run is long enough to pay for half a minute)"),
+    ("seed", "of weights, order of data and dropout"),
+    ("loader-workers", "threads that make batches ahead of time"),
+)
+_OPTIMIZER = (
+    ("optimizer", f"{', '.join(OPTIMIZERS)}"),
+    ("lr", "peak learning rate"),
     ("weight-decay", "of matrices; gains have none"),
     ("beta1", "memory of AdamW's first moment"),
     ("beta2", "memory of AdamW's second moment"),
-    ("clip", "largest global norm of the gradient"),
-    ("seed", "of weights, order of data and dropout"),
+    ("momentum", "memory of momentum and of muon (default: 0.9; muon 0.95)"),
+    ("muon-scale", f"size of muon's updates: {', '.join(SCALES)}"),
+    ("adamw-lr", "peak learning rate of what muon leaves to AdamW (default: lr)"),
+    ("newton-schulz", f"number format of muon's products: {', '.join(FORMATS)}"),
+)
+_SCHEDULE = (
+    ("schedule", f"of the learning rate: {', '.join(KINDS)}"),
+    ("warmup", "steps of linear warm-up"),
+    ("lr-floor", "share of the peak at which cosine, linear and wsd end"),
+    ("decay-share", "share of the run, at its end, in which wsd decays"),
+    ("decay-shape", f"of that decay: {', '.join(SHAPES)}"),
+    ("lengthen", "steps with rows of a quarter (a third of them), then half the context"),
+    ("shortest", "tokens of such rows, at least"),
+    ("ramp", "steps over which the rows of a step grow from --first-rows to --batch"),
+    ("first-rows", "rows of the first step under --ramp"),
+)
+_WATCHING = (
     ("spikes", "pass over batches whose loss or gradient stands out; go back if that does not help"),
     ("skip-batches", "numbers of batches to pass over, such as 81,96-110; the ones behind them move up"),
     ("monitor-every", "steps between two tables of per-layer figures (monitor.jsonl)"),
     ("evaluate-every", "steps between losses over the whole validation set"),
     ("save-every", "steps between checkpoints"),
 )
+_GROUPS = {
+    "data": _DATA,
+    "model": _MODEL,
+    "training": _TRAINING,
+    "optimizer": _OPTIMIZER,
+    "schedule": _SCHEDULE,
+    "watching": _WATCHING,
+}
+_PATHS = {"text": "PATH", "data": "DIR"}
+_NUMBERS = ("stop_at", "threads", "extend", "decay")
 _FIELDS = {field.name: field for field in fields(TrainConfig)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "lmcourse train [--corpus NAME | --text PATH | --resume RUN] [options]"
-    for title, options in (("data", _DATA), ("model", _MODEL), ("training", _TRAINING)):
+    sources = "--corpus NAME | --text PATH | --data DIR | --resume RUN | --branch-from RUN"
+    parser.usage = f"lmcourse train [{sources}] [options]"
+    for title, options in _GROUPS.items():
         group = parser.add_argument_group(title)
         for option, meaning in options:
             _add_setting(group, option, meaning)
@@ -77,9 +120,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run_group.add_argument("--resume", metavar="RUN", help="continue this run, with its own settings")
     run_group.add_argument(
+        "--extend",
+        metavar="STEPS",
+        help="with --resume: add steps, if its schedule leaves its past as it was",
+    )
+    run_group.add_argument(
+        "--branch-from",
+        metavar="RUN",
+        help="decay the learning rate of this run from its last checkpoint on the plateau, in a new run",
+    )
+    run_group.add_argument("--decay", metavar="STEPS", help="with --branch-from: steps of the decay")
+    run_group.add_argument(
         "--stop-at", metavar="STEP", help="save and stop after this step, to be resumed later"
     )
-    run_group.add_argument("--threads", metavar="N", help="processor threads (default: one a core)")
+    run_group.add_argument(
+        "--threads", metavar="N", help="processor threads (default: one a core; --resume: as before)"
+    )
 
 
 def _add_setting(group: argparse._ArgumentGroup, option: str, meaning: str) -> None:
@@ -90,7 +146,9 @@ def _add_setting(group: argparse._ArgumentGroup, option: str, meaning: str) -> N
             f"--{option}", action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
         )
         return
-    metavar = {"int": "N", "float": "X", "str": "PATH" if option == "text" else "NAME"}[str(field.type)]
+    metavar = {"int": "N", "float": "X", "str": _PATHS.get(option, "NAME")}[
+        str(field.type).removesuffix(" | None")
+    ]
     group.add_argument(f"--{option}", metavar=metavar, default=argparse.SUPPRESS, help=text)
 
 
@@ -99,7 +157,7 @@ def _default_text(name: str) -> str:
         return {True: "on", False: "off"}[value] if isinstance(value, bool) else f"{value}"
 
     default = _FIELDS[name].default
-    if default == "":
+    if default in ("", None):
         return ""
     others = [f"{corpus} {shown(preset[name])}" for corpus, preset in PRESETS.items() if name in preset]
     return f" (default: {'; '.join([shown(default), *others])})"
@@ -116,41 +174,66 @@ def run(args: argparse.Namespace) -> int:
     # 175 ms at 10,000.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     settings = {name: _converted(name, vars(args)[name]) for name in _FIELDS if name in vars(args)}
-    stop_at = _whole_number("--stop-at", args.stop_at)
-    threads = _whole_number("--threads", args.threads)
+    numbers = {name: _whole_number(f"--{name.replace('_', '-')}", vars(args)[name]) for name in _NUMBERS}
+    _refuse_mixtures(args, settings)
 
     import torch
 
-    from lmcourse.trainer.loop import resume_run, start_run
-    from lmcourse.trainer.run_folder import free_name
+    from lmcourse.distributed import from_environment
+    from lmcourse.trainer.loop import saved_threads
 
+    threads = numbers["threads"]
+    if args.resume is not None and not threads:
+        threads = saved_threads(find_run(args.resume))  # another number would change the last bits
     if threads:
         torch.set_num_threads(threads)
-    if args.resume is not None:
-        _refuse_settings(args, settings)
-        result = resume_run(find_run(args.resume), stop_at)
-    else:
-        config = _config(settings)
-        if args.out == "":
-            raise CourseError("--out: name a folder, or leave the option out")
-        folder = Path(args.out) if args.out else free_name(Path("runs"), config.corpus)
-        print(f"{folder}: {_headline(config)}", flush=True)
-        result = start_run(config, folder, stop_at, overwrite=args.overwrite)
-    print("\n".join(_report(result)))
-    if result.state.step == result.config.steps or result.state.step == stop_at:
+    with from_environment() as ranks:
+        result = _train(args, settings, numbers, ranks)
+        if ranks.is_main:
+            print("\n".join(_report(result)))
+    if result.state.step in (result.config.steps, numbers["stop_at"]):
         return 0
     return 130
 
 
-def _refuse_settings(args: argparse.Namespace, settings: dict[str, Any]) -> None:
-    given = [
-        *settings,
-        *(["out"] if args.out is not None else []),
-        *(["overwrite"] if args.overwrite else []),
-    ]
+def _train(
+    args: argparse.Namespace, settings: dict[str, Any], numbers: dict[str, int | None], ranks: Ranks
+) -> RunResult:
+    from lmcourse.trainer.loop import branch_run, resume_run, start_run
+    from lmcourse.trainer.run_folder import free_name
+
+    stop_at = numbers["stop_at"]
+    if args.resume is not None:
+        return resume_run(find_run(args.resume), stop_at, extend=numbers["extend"] or 0, ranks=ranks)
+    if args.branch_from is not None:
+        parent = find_run(args.branch_from)
+        folder = Path(args.out) if args.out else free_name(parent.parent, f"{parent.name}-decay")
+        return branch_run(parent, ranks.from_main(folder), numbers["decay"], stop_at, ranks=ranks)
+    config = _config(settings)
+    folder = ranks.from_main(Path(args.out) if args.out else free_name(Path("runs"), config.corpus))
+    if ranks.is_main:
+        print(f"{folder}: {_headline(config)}", flush=True)
+    return start_run(config, folder, stop_at, overwrite=args.overwrite, ranks=ranks)
+
+
+def _refuse_mixtures(args: argparse.Namespace, settings: dict[str, Any]) -> None:
+    """Options that do not go together."""
+    if args.out == "":
+        raise CourseError("--out: name a folder, or leave the option out")
+    if args.extend is not None and args.resume is None:
+        raise CourseError("--extend: name the run with --resume RUN")
+    if (args.decay is None) != (args.branch_from is None):
+        raise CourseError("--branch-from: give the steps of the decay with --decay STEPS, and both or none")
+    chosen = "resume" if args.resume is not None else "branch_from" if args.branch_from is not None else None
+    if chosen is None:
+        return
+    others = {"resume": ("branch_from", "out"), "branch_from": ()}[chosen]
+    given = [*settings, *(name for name in others if vars(args)[name] is not None)]
+    given += ["overwrite"] if args.overwrite else []
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise CourseError(f"--resume: a run keeps its own settings, so leave out {options}")
+        option = f"--{chosen.replace('_', '-')}"
+        raise CourseError(f"{option}: a run keeps its own settings, so leave out {options}")
 
 
 def find_run(name: str) -> Path:
@@ -160,19 +243,24 @@ def find_run(name: str) -> Path:
 
 
 def _config(settings: dict[str, Any]) -> TrainConfig:
-    corpus = settings.pop("corpus", "text" if "text" in settings else "stories")
-    if "text" in settings and corpus != "text":
-        raise CourseError(f"--text: give your own text or --corpus {corpus}, not both")
-    if corpus == "text" and not settings.get("text"):
-        raise CourseError("--text: name the file or folder to train on")
+    sources = {"text": "text", "data": "prepared"}
+    chosen = [sources[option] for option in sources if option in settings]
+    corpus = settings.pop("corpus", chosen[0] if chosen else "stories")
+    for option, own in sources.items():
+        if option in settings and corpus != own:
+            raise CourseError(f"--{option}: give that or --corpus {corpus}, not both")
+        if corpus == own and not settings.get(option):
+            raise CourseError(f"--{option}: name the file or folder to train on")
     for name in ("tokenizer", "vocabulary"):
         if name in settings and corpus != "text":
             raise CourseError(f"--{name}: the corpus {corpus!r} brings its own; this is for --text")
+    if "validation" in settings and corpus == "prepared":
+        raise CourseError("--validation: what prepared data hold out is chosen by lmcourse data prepare")
     return configure(corpus, **settings)
 
 
 def _converted(name: str, value: Any) -> Any:
-    kind = str(_FIELDS[name].type)
+    kind = str(_FIELDS[name].type).removesuffix(" | None")
     if kind in ("str", "bool"):
         return value
     if kind == "int":
@@ -190,7 +278,7 @@ def _whole_number(option: str, text: str | None) -> int | None:
         value = int(text)
     except ValueError:
         raise CourseError(f"{option}: expected a whole number, got {text!r}") from None
-    if option in ("--stop-at", "--threads") and value < 1:
+    if option[2:].replace("-", "_") in _NUMBERS and value < 1:
         raise CourseError(f"{option}: expected at least 1, got {value}")
     if option == "--threads" and value > MOST_THREADS:
         raise CourseError(f"{option}: expected at most {MOST_THREADS}, got {value}")
@@ -198,7 +286,7 @@ def _whole_number(option: str, text: str | None) -> int | None:
 
 
 def _headline(config: TrainConfig) -> str:
-    source = config.text or config.corpus
+    source = config.text or config.data or config.corpus
     return (
         f"{source}, {config.steps} steps of {config.batch} rows of {config.context} tokens, "
         f"{config.layers} layers of width {config.width}"

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from lmcourse.errors import CourseError
-from lmcourse.model import Transformer
+from lmcourse.evaluation.choice import Choice
+from lmcourse.model import KeyValueCache, Transformer
+
+PREFILL = 512  # tokens of a prompt that are computed at once
 
 
 def generate(
@@ -17,6 +21,7 @@ def generate(
     generator: torch.Generator,
     temperature: float = 1.0,
     top_k: int | None = None,
+    top_p: float = 1.0,
     stop: int | None = None,
 ) -> list[int]:
     """Continue a prompt.
@@ -27,9 +32,8 @@ def generate(
         model: in any mode; dropout is off meanwhile and the mode is restored.
         prompt: ids to begin with, at least one.
         tokens: most tokens to add.
-        generator: the only source of chance.
-        temperature: divides the logits, in units of 1; 0, or what rounds to it, takes the likeliest token.
-        top_k: choose among this many likeliest tokens; None among all.
+        generator: of the CPU; the only source of chance.
+        temperature, top_k, top_p: as in `Choice`.
         stop: id that ends the text; it is not returned.
 
     Returns:
@@ -38,7 +42,7 @@ def generate(
     Raises:
         CourseError: an empty prompt, an id outside the vocabulary, or a value that makes no distribution.
     """
-    vocab_size, context = model.config.vocab_size, model.config.context
+    vocab_size = model.config.vocab_size
     if not prompt:
         raise CourseError(
             "prompt: expected at least one token, got none; give the model something to continue"
@@ -48,18 +52,15 @@ def generate(
         raise CourseError(f"prompt: id {outside[0]} is outside the vocabulary 0..{vocab_size - 1}")
     if tokens < 0:
         raise CourseError(f"tokens: expected 0 or more, got {tokens}")
-    if not temperature >= 0:  # nan too
-        raise CourseError(f"temperature: expected 0 (always the likeliest) or more, got {temperature}")
-    if top_k is not None and top_k < 1:
-        raise CourseError(f"top_k: expected at least 1 token to choose from, got {top_k}")
+    choice = Choice(temperature, top_k, top_p)
     ids = list(prompt)
     training = model.training
     model.eval()
     try:
         with torch.inference_mode():
+            reader = Reader(model)
             for _ in range(tokens):
-                logits = model(torch.tensor([ids[-context:]]))[0, -1].float()  # (V,)
-                token = _choose(logits, generator, temperature, top_k)
+                token = choice.pick(reader.next_logits(ids), generator)
                 if token == stop:
                     break
                 ids.append(token)
@@ -68,11 +69,30 @@ def generate(
     return ids[len(prompt) :]
 
 
-def _choose(logits: torch.Tensor, generator: torch.Generator, temperature: float, top_k: int | None) -> int:
-    if temperature < torch.finfo(logits.dtype).tiny:  # as a divisor it would count as 0
-        return int(logits.argmax())
-    if top_k is not None and top_k < len(logits):
-        bound = logits.topk(top_k).values[-1]
-        logits = logits.masked_fill(logits < bound, float("-inf"))
-    probabilities = torch.softmax((logits - logits.max()) / temperature, dim=0)
-    return int(torch.multinomial(probabilities, 1, generator=generator))
+class Reader:
+    """Logits after a text that grows; what was read is not computed again while the text fits the context."""
+
+    def __init__(self, model: Transformer, prefill: int = PREFILL) -> None:
+        """
+        Args:
+            model: in evaluation mode.
+            prefill: most tokens that are computed at once; the memory of attention grows with it.
+        """
+        self._model, self._prefill = model, prefill
+        self._cache = KeyValueCache()
+
+    def next_logits(self, ids: Sequence[int]) -> Tensor:
+        """(V,) logits of the token after `ids`, which begin with the ids of the call before.
+
+        Beyond the context every position of the window moves with each token, so that nothing computed before
+        is of use, and the window is computed anew.
+        """
+        context = self._model.config.context
+        if len(ids) > context:
+            self._cache = KeyValueCache()
+            ids = ids[-context:]
+        device = self._model.embedding.weight.device
+        new = torch.tensor(ids[len(self._cache) :], device=device)
+        for piece in new.split(self._prefill):
+            logits = self._model(piece[None], cache=self._cache)[0, -1]
+        return logits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from nbformat import NotebookNode
 
 from lmcourse import exercises as registry
@@ -17,7 +19,8 @@ def identify(notebook: NotebookNode, master: Master) -> list[MasterCell | None]:
     Tried in turn: nbgrader's id, the notebook format's cell id, exercise and role in the metadata, equal
     text, and for answers the names that the cell defines. Several cells can be the same one: copies.
     """
-    found = [_by_marks(cell, master) for cell in notebook.cells]
+    by_marks = _Marks(master)
+    found = [by_marks(cell) for cell in notebook.cells]
     taken = {m.index for m in found if m is not None}
     _by_text(notebook, master, found, taken)
     _by_names(notebook, master, found, taken)
@@ -25,20 +28,27 @@ def identify(notebook: NotebookNode, master: Master) -> list[MasterCell | None]:
     return found
 
 
-def _by_marks(cell: NotebookNode, master: Master) -> MasterCell | None:
-    marks = cell.metadata.get("nbgrader")
-    name = marks.get("grade_id") if isinstance(marks, dict) else None
-    own = cell.metadata.get("lmcourse")
-    own = own if isinstance(own, dict) else {}
-    role = (own.get("exercise", ""), own.get("role"))
-    by_role = [c for c in master.cells if own and (c.exercise, c.role) == role]
-    for candidate in master.cells:
-        if isinstance(name, str) and candidate.name == name:
-            return candidate
-    for candidate in master.cells:
-        if candidate.cell.id == cell.get("id"):
-            return candidate
-    return by_role[0] if len(by_role) == 1 else None
+class _Marks:
+    """Finds a cell of the master by nbgrader's id, by the notebook format's id, or by exercise and role."""
+
+    def __init__(self, master: Master) -> None:
+        cells = master.cells
+        self.by_name = {c.name: c for c in reversed(cells)}
+        self.by_id = {c.cell.id: c for c in reversed(cells)}
+        roles = Counter((c.exercise, c.role) for c in cells)
+        self.by_role = {(c.exercise, c.role): c for c in cells if roles[c.exercise, c.role] == 1}
+
+    def __call__(self, cell: NotebookNode) -> MasterCell | None:
+        marks, own = (cell.metadata.get(key) for key in ("nbgrader", "lmcourse"))
+        name = marks.get("grade_id") if isinstance(marks, dict) else None
+        if isinstance(name, str) and name in self.by_name:
+            return self.by_name[name]
+        if cell.get("id") in self.by_id:
+            return self.by_id[cell["id"]]
+        if not isinstance(own, dict) or not own:
+            return None
+        place = (own.get("exercise", ""), own.get("role"))
+        return self.by_role.get(place) if all(isinstance(part, str) for part in place) else None
 
 
 def _by_text(notebook: NotebookNode, master: Master, found: list[MasterCell | None], taken: set[int]) -> None:

@@ -128,15 +128,18 @@ def _normalized(cells: list, metadata: Any) -> NotebookNode:
 
 def _cell(raw: dict, seen: set[str], number: int) -> NotebookNode:
     kind = raw.get("cell_type") if raw.get("cell_type") in TYPES else "raw"
-    make = getattr(nbformat.v4, f"new_{kind}_cell")
     source = raw.get("source", raw.get("input", ""))
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
     metadata = raw.get("metadata")
-    cell = make(
-        source=source if isinstance(source, str) else "",
-        metadata=nbformat.from_dict(metadata) if isinstance(metadata, dict) else NotebookNode(),
+    # Written out, since nbformat's own makers validate each cell against the whole schema.
+    cell = NotebookNode(
+        cell_type=kind, metadata=NotebookNode(), source=source if isinstance(source, str) else ""
     )
+    if isinstance(metadata, dict):
+        cell.metadata = nbformat.from_dict(metadata)
+    if kind == "code":
+        cell.update(outputs=[], execution_count=None)
     name = raw.get("id")
     usable = isinstance(name, str) and re.fullmatch(r"[a-zA-Z0-9-_]{1,64}", name) and name not in seen
     cell.id = name if usable else _new_id(seen, number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from lmcourse.errors import CourseError
 from lmcourse.model.attend import Attend, plan_attention
 from lmcourse.model.block import Block
 from lmcourse.model.cache import KeyValueCache
+from lmcourse.model.compiling import compiled
 from lmcourse.model.config import TransformerConfig
 from lmcourse.model.linear import embedding, linear
 from lmcourse.model.norm import RMSNorm
@@ -41,6 +42,7 @@ class Transformer(nn.Module):
         self.config = config
         self.attention = attention
         self.compute_dtype: torch.dtype | None = None
+        self._fast_trunk: Callable[..., Tensor] | None = None
         self.embedding = embedding(config.vocab_size, config.width)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -129,9 +131,15 @@ class Transformer(nn.Module):
         else:
             cache.extend(torch.zeros_like(tokens) if doc_id is None else doc_id)
             attends = [cache.layer(number) for number in range(len(self.blocks))]
-        return self.trunk(x, turning, attends)
+        training = self.training and torch.is_grad_enabled()
+        trunk = self._fast_trunk if self._fast_trunk is not None and training else self._trunk
+        return trunk(x, turning, attends)
 
-    def trunk(self, x: Tensor, turning: Tensor | None, attends: Sequence[Attend]) -> Tensor:
+    def compile_training(self) -> None:
+        """Compile what the forward pass computes while training; evaluation has too many shapes."""
+        self._fast_trunk = compiled(self._trunk)
+
+    def _trunk(self, x: Tensor, turning: Tensor | None, attends: Sequence[Attend]) -> Tensor:
         """All that a compiler can take as one piece: (B, T, width) to (B, T, V)."""
         x = self.dropout(x)
         for block, attend in zip(self.blocks, attends, strict=True):

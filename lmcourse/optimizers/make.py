@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import torch
@@ -18,8 +17,8 @@ from lmcourse.optimizers.groups import (
     trainable,
 )
 from lmcourse.optimizers.optimizer import GroupedOptimizer
-from lmcourse.optimizers.rules.newton_schulz import newton_schulz
 from lmcourse.optimizers.settings import OptimizerSettings
+from lmcourse.precision import probe
 
 
 def make_optimizer(model: nn.Module, settings: OptimizerSettings) -> GroupedOptimizer:
@@ -95,21 +94,11 @@ def _muon_groups(model: nn.Module, settings: OptimizerSettings) -> list[dict[str
     return groups + [{**g, **rule} for g in by_decay(others, settings.weight_decay)]
 
 
-def fast_format(like: torch.Tensor, size: int = 128) -> str:
+def fast_format(like: torch.Tensor) -> str:
     """The faster number format for products on the device of `like`: "bf16" or "fp32".
 
-    Measured, a few milliseconds, since the name of a processor does not tell.
+    Measured, since the name of a processor does not tell. A run that is resumed, or that several processes
+    share, has to ask once and keep the answer.
     """
-    if like.device.type == "cuda":
-        return "bf16"
-    x = torch.ones(8, size, size, device=like.device)
-
-    def seconds(dtype: torch.dtype) -> float:
-        took = []
-        for _ in range(4):  # the first one warms up
-            began = time.perf_counter()
-            newton_schulz(x, steps=1, dtype=dtype)
-            took.append(time.perf_counter() - began)
-        return min(took[1:])
-
-    return "bf16" if seconds(torch.bfloat16) < seconds(torch.float32) else "fp32"
+    rates = probe(like.device.type).rates
+    return "bf16" if rates["bf16"] > rates["fp32"] else "fp32"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from threading import Lock
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from lmcourse.packing import (
 )
 
 BatchAt = Callable[[int], Batch]
+RowsAt = Callable[[int], range]  # which rows of the endless sequence of rows a step takes
 
 
 def generator_for(*key: int) -> torch.Generator:
@@ -30,7 +32,12 @@ def generator_for(*key: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
 
 
-def window_batches(tokens: np.ndarray, B: int, T: int, seed: int, eos: int | None) -> BatchAt:
+def same_rows(B: int) -> RowsAt:
+    """B rows in each step."""
+    return lambda step: range(step * B, (step + 1) * B)
+
+
+def window_batches(tokens: np.ndarray, rows_at: RowsAt, T: int, seed: int, eos: int | None) -> BatchAt:
     """Random windows. Where `eos` is given, the documents in a window do not see each other.
 
     Raises:
@@ -38,22 +45,24 @@ def window_batches(tokens: np.ndarray, B: int, T: int, seed: int, eos: int | Non
     """
 
     def batch_at(step: int) -> Batch:
+        B = len(rows_at(step))
         rows = take_rows(tokens, sample_places(len(tokens), B, T, generator_for(seed, step)))
         return plain_batch(rows) if eos is None else document_batch(rows, eos)
 
     return batch_at
 
 
-def document_batches(tokens: np.ndarray, B: int, T: int, seed: int, eos: int) -> BatchAt:
+def document_batches(tokens: np.ndarray, rows_at: RowsAt, T: int, seed: int, eos: int) -> BatchAt:
     """Rows of whole documents, in a new order in each epoch.
 
-    A step takes the next B rows of the endless sequence of shuffled epochs; a step may lie in two epochs. Of
-    a stream of more than a page (two million tokens) the pages are shuffled, and the rows of each page.
+    A step takes its rows of the endless sequence of shuffled epochs; it may lie in two epochs. Of a
+    stream of more than a page (two million tokens) the pages are shuffled, and the rows of each page.
 
     Raises:
         CourseError: when asked for a batch, if no document has two tokens.
     """
     pages = RowPages(tokens, eos, T)
+    one_at_a_time = Lock()  # batches may be made ahead of time in threads; pages and ends are theirs together
     ends = [0]  # rows up to the end of each page visited, in the order of visits
 
     def page_of(visit: int) -> tuple[int, int]:
@@ -69,13 +78,15 @@ def document_batches(tokens: np.ndarray, B: int, T: int, seed: int, eos: int) ->
         return bisect_right(ends, row) - 1
 
     def batch_at(step: int) -> Batch:
-        parts, row, last = [], step * B, (step + 1) * B
-        while row < last:
-            visit = visit_of(row)
-            epoch, page = page_of(visit)
-            order = torch.randperm(pages.count(page), generator=generator_for(seed, epoch, page))
-            parts.append(pages.take(page, order[row - ends[visit] : last - ends[visit]]))
-            row = min(last, ends[visit + 1])
+        rows = rows_at(step)
+        parts, row, last = [], rows.start, rows.stop
+        with one_at_a_time:
+            while row < last:
+                visit = visit_of(row)
+                epoch, page = page_of(visit)
+                order = torch.randperm(pages.count(page), generator=generator_for(seed, epoch, page))
+                parts.append(pages.take(page, order[row - ends[visit] : last - ends[visit]]))
+                row = min(last, ends[visit + 1])
         return document_batch(take_rows(tokens, torch.cat(parts), eos), eos)
 
     return batch_at

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from lmcourse.averages import AVERAGES
 from lmcourse.errors import CourseError
+from lmcourse.optimizers.settings import OptimizerSettings
+from lmcourse.schedules import BatchPlan, Schedule, factor
 
 if TYPE_CHECKING:
     from lmcourse.model import TransformerConfig
     from lmcourse.monitor import SkipList
 
-CORPORA = ("stories", "markov", "regimes", "text")
+GENERATED = ("stories", "markov", "regimes")
+CORPORA = (*GENERATED, "text", "prepared")
 TOKENIZERS = ("char", "word", "bpe")
 BATCHES = ("windows", "documents")
+PRECISIONS = ("auto", "fp32", "bf16", "fp16")
+COMPILE = ("auto", "on", "off")
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,9 @@ class TrainConfig:
     """
 
     # data
-    corpus: str = "stories"  # "text" takes the files at `text`
+    corpus: str = "stories"  # "text" takes the files at `text`, "prepared" the folder `data`
     text: str = ""
+    data: str = ""
     tokenizer: str = "word"
     vocabulary: int = 512  # ids of a BPE tokenizer
     corpus_tokens: int = 1_500_000  # generated tokens, before the validation share is cut off
@@ -44,19 +51,40 @@ class TrainConfig:
     positions: str = "rotary"
     tied: bool = False
     qk_norm: bool = True
+    gains: bool = True
+    init: str = "small"
     dropout: float = 0.0
     # training
     steps: int = 2400
-    batch: int = 4  # rows a step
-    micro_batches: int = 1  # parts that a step is computed in
+    batch: int = 4  # rows a step, of all ranks together
+    micro_batches: int = 1  # parts that a rank computes its rows in
+    loss_average: str = "tokens"
+    z_loss: float = 0.0  # weight
+    clip: float = 1.0  # largest global norm of the gradient
+    precision: str = "auto"  # of the forward pass
+    compile: str = "auto"  # its layers, where the run is long enough
+    seed: int = 0
+    loader_workers: int = 0  # threads that make batches ahead of time
+    # optimizer
+    optimizer: str = "adamw"
     lr: float = 6e-3  # peak
-    lr_floor: float = 0.1  # share of the peak that the cosine ends at
-    warmup: int = 100
     weight_decay: float = 0.1
     beta1: float = 0.9
     beta2: float = 0.95
-    clip: float = 1.0  # largest global norm of the gradient
-    seed: int = 0
+    momentum: float | None = None  # None: the optimizer's own
+    muon_scale: str = "match_adamw"
+    adamw_lr: float | None = None  # peak of what Muon leaves to AdamW; None: lr
+    newton_schulz: str = "auto"  # number format of Muon's products
+    # schedule
+    schedule: str = "cosine"
+    warmup: int = 100
+    lr_floor: float = 0.1  # share of the peak that a decay ends at
+    decay_share: float = 0.2  # share of the run that wsd decays in
+    decay_shape: str = "linear"
+    lengthen: int = 0  # steps with shorter rows, and as many more of them
+    shortest: int = 64  # tokens in such a row, at least
+    ramp: int = 0  # steps over which the batch grows
+    first_rows: int = 1  # of a batch that grows
     # watching
     spikes: bool = (
         True  # pass over batches whose loss or gradient stands out, go back where that does not help
@@ -70,11 +98,13 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             _check_type(field.name, str(field.type), getattr(self, field.name))
-        for name, choices in (("corpus", CORPORA), ("tokenizer", TOKENIZERS), ("batches", BATCHES)):
+        for name, choices in _CHOICES:
             if getattr(self, name) not in choices:
                 raise CourseError(f"{name}: expected {_any_of(choices)}, got {getattr(self, name)!r}")
         if (self.corpus == "text") != bool(self.text):
             raise CourseError("text: a file or folder belongs to the corpus 'text', and to no other")
+        if (self.corpus == "prepared") != bool(self.data):
+            raise CourseError("data: a prepared folder belongs to the corpus 'prepared', and to no other")
         for name, low, high in _BOUNDS:
             value = getattr(self, name)
             if not low <= value <= high:
@@ -88,8 +118,59 @@ class TrainConfig:
             raise CourseError(
                 f"micro_batches: {self.micro_batches} parts of a step of only {self.batch} rows"
             )
-        self.skips()
+        self.optimizer_settings(), self.lr_schedule(), self.plan(), self.skips()
         self.model(vocab_size=2)
+
+    def optimizer_settings(self) -> OptimizerSettings:
+        """The optimizer and its constants."""
+        return OptimizerSettings(
+            name=self.optimizer,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            momentum=self.momentum,
+            scale=self.muon_scale,
+            adamw_lr=self.adamw_lr,
+            newton_schulz=self.newton_schulz,
+        )
+
+    def lr_schedule(self) -> Schedule:
+        """Share of the peak learning rate in each step."""
+        return Schedule(
+            self.schedule, self.steps, self.warmup, self.lr_floor, self.decay_share, self.decay_shape
+        )
+
+    def plan(self) -> BatchPlan:
+        """Rows of each batch, and their length."""
+        plan = BatchPlan(
+            self.batch,
+            self.context,
+            max(1, 10 * self.lengthen // 3),  # rows are whole after three tenths of this
+            self.lengthen > 0,
+            self.shortest,
+            self.ramp,
+            self.first_rows,
+        )
+        first = plan.length_at(0)
+        if self.context % first:
+            raise CourseError(
+                f"context: rows of {self.context} tokens cannot be cut into rows of {first} to begin with; "
+                "take a multiple of 4, or another value for shortest"
+            )
+        return plan
+
+    def continues(self, before: TrainConfig, step: int) -> bool:
+        """Whether a run configured as `before` can go on from this step as if it had been configured so.
+
+        That is: whether nothing differs but the schedule, and that only in what is still to come.
+        """
+        if self == before:
+            return True
+        if replace(self, **{name: getattr(before, name) for name in _TIME}) != before:
+            return False
+        ours, theirs = self.lr_schedule(), before.lr_schedule()
+        return all(factor(ours, s) == factor(theirs, s) for s in range(step))
 
     def skips(self) -> SkipList:
         """The batches to pass over from the start."""
@@ -110,6 +191,8 @@ class TrainConfig:
             mlp=self.mlp,
             positions=self.positions,
             qk_norm=self.qk_norm,
+            gains=self.gains,
+            init=self.init,
             tied=self.tied,
             dropout=self.dropout,
         )
@@ -152,6 +235,18 @@ class TrainConfig:
         return cls(**values)
 
 
+# What may change in a run that has begun, as long as the steps that are taken would have been the same.
+_TIME = ("steps", "schedule", "lr_floor", "decay_share", "decay_shape")
+
+_CHOICES = (
+    ("corpus", CORPORA),
+    ("tokenizer", TOKENIZERS),
+    ("batches", BATCHES),
+    ("loss_average", tuple(AVERAGES)),
+    ("precision", PRECISIONS),
+    ("compile", COMPILE),
+)
+
 # Upper ends are beyond any laptop, and below what overflows in a library without saying which setting it was.
 _BOUNDS: tuple[tuple[str, float, float], ...] = (
     ("vocabulary", 257, 1_000_000),
@@ -159,7 +254,12 @@ _BOUNDS: tuple[tuple[str, float, float], ...] = (
     ("steps", 1, 1_000_000_000),
     ("batch", 1, 1_000_000),
     ("micro_batches", 1, 1_000_000),
-    ("lr_floor", 0.0, 1.0),
+    ("z_loss", 0.0, 1.0),
+    ("loader_workers", 0, 64),
+    ("lengthen", 0, 1_000_000_000),
+    ("shortest", 1, 1_000_000),
+    ("ramp", 0, 1_000_000),
+    ("first_rows", 1, 1_000_000),
     ("warmup", 0, 1_000_000_000),
     ("weight_decay", 0.0, 1e6),
     ("beta1", 0.0, 0.9999999),
@@ -179,6 +279,10 @@ _BOUNDS: tuple[tuple[str, float, float], ...] = (
 
 
 def _check_type(name: str, kind: str, value: Any) -> None:
+    if kind.endswith(" | None"):
+        if value is None:
+            return
+        kind = kind.removesuffix(" | None")
     if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
         return
     expected = {"str": str, "int": int, "float": float, "bool": bool}[kind]

@@ -1,4 +1,4 @@
-"""Batches made ahead of time. They are pure functions of their numbers, so nothing of this has to be saved."""
+"""Batches made ahead of time. They are pure functions of their numbers, so nothing of it has to be saved."""
 
 from __future__ import annotations
 

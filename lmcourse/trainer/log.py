@@ -30,6 +30,10 @@ class LogRecord:
     loss: float  # nats per counted token, before the update
     learning_rate: float
     gradient_norm: float  # before clipping
+    z_loss: float | None  # its part of the objective, where it is on
+    loss_scale: float | None  # of float16
+    rows: int  # of all ranks
+    row_tokens: int  # tokens in a row, those included that do not count
     tokens: int  # that counted in this step
     tokens_seen: int  # that counted since the run began
     validation_loss: float | None  # nats per counted token after the update, where it was measured

@@ -1,53 +1,51 @@
-"""A run from its configuration to its last checkpoint, and the same run continued."""
+"""A run from its configuration to its last checkpoint, and the same run continued, extended or branched."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-import torch
-
+from lmcourse.distributed import Ranks, single
 from lmcourse.errors import CourseError
-from lmcourse.evaluation import Evaluation, evaluate
+from lmcourse.evaluation import Evaluation
 from lmcourse.model import Transformer
-from lmcourse.monitor.json_lines import JsonLines
-from lmcourse.schedules import warmup_cosine
-from lmcourse.trainer.batches import (
-    BatchAt,
-    ValidationSet,
-    document_batches,
-    generator_for,
-    window_batches,
-)
+from lmcourse.schedules import branched, extended
 from lmcourse.trainer.checkpoint import (
     list_checkpoints,
     load_checkpoint,
+    read_manifest,
     remove_partial_checkpoints,
     save_checkpoint,
 )
 from lmcourse.trainer.config import TrainConfig
 from lmcourse.trainer.data import TrainingData, build_data
 from lmcourse.trainer.data_files import load_data, save_data
-from lmcourse.trainer.interrupt import Interruption
-from lmcourse.trainer.log import LogRecord, RunLog
-from lmcourse.trainer.progress import RunProgress
-from lmcourse.trainer.run_folder import create_run, open_run, remove_run
+from lmcourse.trainer.randomness import generator_states, guarded_generators
+from lmcourse.trainer.run_folder import (
+    claimed,
+    copy_run,
+    create_run,
+    never_began,
+    open_run,
+    remove_run,
+    write_config,
+)
+from lmcourse.trainer.session import Session
+from lmcourse.trainer.settle import settled
 from lmcourse.trainer.state import (
     TrainingState,
+    changes,
+    environment,
     new_state,
     pack_state,
-    roll_back,
     says_where_it_does_not_fit,
     unpack_state,
 )
-from lmcourse.trainer.step import ROLL_BACK, STEPPED, training_step
-from lmcourse.trainer.watch import EVENTS, FIGURES, Watch, described, give_up
 
-DROPOUT = 0x64726F70  # keeps its generator apart from those of the data
+ALONE = single()
 
 
 @dataclass(frozen=True)
@@ -75,57 +73,131 @@ def start_run(
     stop_at: int | None = None,
     stream: TextIO | None = None,
     overwrite: bool = False,
+    ranks: Ranks = ALONE,
 ) -> RunResult:
     """Train a new model.
 
+    A run that fails before its first step leaves no folder.
+
     Args:
-        config: the run.
-        folder: to be made; it must be new or empty.
+        config: the run; what it leaves to be measured is settled first.
+        folder: to be made; it must be new or empty, or hold a run that never began.
         stop_at: save and stop after this step; the run can be resumed.
         stream: for the progress; None is standard output.
         overwrite: remove a run that is there, once the data of the new one stand.
+        ranks: the processes that train together; each calls this with the same arguments.
 
     Raises:
         CourseError: a mistake in the configuration, the text or the folder, a full disk, a loss that is not
             finite. Checkpoints saved before that stay.
     """
+    config = ranks.from_main(settled(config, _speaker(stream, ranks)) if ranks.is_main else config)
     data = build_data(config)
-    if overwrite:
-        remove_run(folder)
-    create_run(folder, config)
+    if ranks.is_main:
+        if overwrite:
+            remove_run(folder)
+        create_run(folder, config)
+    ranks.barrier()
     try:
-        save_data(data, folder)
-    except OSError as error:
-        raise CourseError(f"{folder}: cannot write the run's data ({error.strerror or error})") from None
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)  # of dropout, which takes no generator of its own
-        return _train(folder, config, data, new_state(config, data), stop_at, stream or sys.stdout)
+        if ranks.is_main:
+            _save_data(data, folder)
+        with guarded_generators():
+            return _train(folder, config, data, new_state(config, data), stop_at, stream, ranks)
+    except BaseException:
+        if ranks.is_main and never_began(folder):
+            remove_run(folder)
+        raise
 
 
-def resume_run(folder: Path, stop_at: int | None = None, stream: TextIO | None = None) -> RunResult:
+def resume_run(
+    folder: Path,
+    stop_at: int | None = None,
+    stream: TextIO | None = None,
+    extend: int = 0,
+    ranks: Ranks = ALONE,
+) -> RunResult:
     """Continue a run from its latest sound checkpoint, bit for bit as if it had never stopped.
 
     Args:
         folder: of the run.
-        stop_at, stream: as in `start_run`.
+        stop_at, stream, ranks: as in `start_run`.
+        extend: steps that are added to the run, where its schedule leaves the past as it was.
 
     Raises:
-        CourseError: no run there, no sound checkpoint, damaged data, or nothing left to do.
+        CourseError: no run there, no sound checkpoint, damaged data, nothing left to do, or a schedule whose
+            past depends on its end.
     """
-    stream = stream or sys.stdout
+    say = _speaker(stream, ranks)
     config = open_run(folder)
-    remove_partial_checkpoints(folder)
-    contents = load_checkpoint(folder, lambda line: print(line, file=stream))
+    contents = load_checkpoint(folder, say)
     data = load_data(folder)
-    with torch.random.fork_rng(devices=[]):
-        state, warnings = unpack_state(contents, config, data)
-        if state.step >= config.steps:
-            raise CourseError(f"{folder}: the run is complete ({state.step} of {config.steps} steps)")
-        if stop_at is not None and stop_at <= state.step:
-            raise CourseError(f"--stop-at: {folder} is at step {state.step} already; give a later one")
-        for line in warnings:
-            print(line, file=stream)
-        return _train(folder, config, data, state, stop_at, stream)
+    taken = contents["state.pt"]["step"]
+    if extend:
+        config = _longer(config, extend, taken)
+    if taken >= config.steps:
+        raise CourseError(
+            f"{folder}: the run is complete ({taken} of {config.steps} steps); --extend adds more"
+        )
+    if stop_at is not None and stop_at <= taken:
+        raise CourseError(f"--stop-at: {folder} is at step {taken} already; give a later one")
+    with guarded_generators():
+        state = unpack_state(contents, config, data, ranks.rank)
+        del contents  # the state has copies
+        if ranks.is_main:
+            with claimed(folder):
+                remove_partial_checkpoints(folder)
+                write_config(folder, config)
+        for line in changes(_environment_of(folder, taken), environment(ranks.world)):
+            say(line)
+        return _train(folder, config, data, state, stop_at, stream, ranks)
+
+
+def branch_run(
+    parent: Path,
+    folder: Path,
+    decay: int,
+    stop_at: int | None = None,
+    stream: TextIO | None = None,
+    ranks: Ranks = ALONE,
+) -> RunResult:
+    """Decay the learning rate of a run from its last checkpoint on the plateau, in a run of its own.
+
+    The branch is bit for bit the run that would have been planned to end there; the parent is not touched.
+
+    Args:
+        parent: folder of a run on a "wsd" or "constant" schedule, running or finished.
+        folder: of the branch.
+        decay: steps of the decay; the branch ends behind them.
+        stop_at, stream, ranks: as in `start_run`.
+
+    Raises:
+        CourseError: no checkpoint lies on the plateau, or as in `start_run`.
+    """
+    say = _speaker(stream, ranks)
+    config = open_run(parent)
+    schedule = config.lr_schedule()
+    first, last = schedule.warmup, schedule.fixed_steps
+    if not any(first <= _step_of(checkpoint) <= last for checkpoint in list_checkpoints(parent)):
+        raise CourseError(
+            f"--branch-from: {parent} has no checkpoint at its peak learning rate, where its {schedule.kind} "
+            f"schedule is from step {first} to {last:g}; wsd and constant have a plateau that can be left"
+        )
+    contents = load_checkpoint(parent, say, lambda facts: first <= facts["step"] <= last)
+    taken = contents["state.pt"]["step"]
+    short = branched(schedule, taken, decay, config.lr_floor, config.decay_shape)
+    config = replace(config, schedule=short.kind, steps=short.total, decay_share=short.decay)
+    data = load_data(parent)
+    with guarded_generators():
+        state = unpack_state(contents, config, data, ranks.rank)
+        generators = ranks.gather(generator_states())
+        if ranks.is_main:
+            create_run(folder, config)
+            copy_run(parent, folder)
+            facts = {"calm": True, "environment": _environment_of(parent, taken)}
+            save_checkpoint(folder, taken, pack_state(state, config, data, generators), facts)
+        ranks.barrier()
+        say(f"{folder}: branches from {parent} after step {taken}, and decays over {decay} steps")
+        return _train(folder, config, data, state, stop_at, stream, ranks)
 
 
 def load_model(folder: Path, say: Callable[[str], None]) -> tuple[Transformer, TrainingData]:
@@ -147,15 +219,10 @@ def load_model(folder: Path, say: Callable[[str], None]) -> tuple[Transformer, T
     return model.eval(), data
 
 
-def batches_of(config: TrainConfig, data: TrainingData) -> tuple[BatchAt, ValidationSet]:
-    """The training batches by step, and the validation set, cut the same way."""
-    eos = data.eos if config.mask else None
-    whole = config.batches == "documents"
-    make = document_batches if whole else window_batches
-    return (
-        make(data.train, config.batch, config.context, config.seed, eos),
-        ValidationSet(data.validation, config.batch, config.context, eos, whole),
-    )
+def saved_threads(folder: Path) -> int | None:
+    """Processor threads that the latest checkpoint was computed with; None where it does not say."""
+    checkpoints = list_checkpoints(folder)
+    return _environment_of(folder, _step_of(checkpoints[-1])).get("threads") if checkpoints else None
 
 
 def _train(
@@ -164,100 +231,52 @@ def _train(
     data: TrainingData,
     state: TrainingState,
     stop_at: int | None,
-    stream: TextIO,
+    stream: TextIO | None,
+    ranks: Ranks,
 ) -> RunResult:
-    batch_at, validation = batches_of(config, data)
-    floor = None if data.oracle is None else validation.mean_over_targets(data.oracle)
     last = config.steps if stop_at is None else min(stop_at, config.steps)
-    saved_at = state.step
-    save_due = False
-    tokens, seconds = 0, 0.0
-    watch = Watch(state.model, state.optimizer, state.rule, state.monitor, folder, config.clip)
-    measured: Evaluation | None = None
-
-    def save() -> None:
-        nonlocal saved_at
-        if saved_at != state.step:
-            save_checkpoint(folder, state.step, pack_state(state, config, data))
-            saved_at = state.step
-
-    with (
-        RunLog(folder, state.step, state.batch) as log,
-        JsonLines(folder / EVENTS, state.batch) as events,
-        JsonLines(folder / FIGURES, state.batch) as figures,
-        RunProgress(config.steps, state.step, floor, stream) as progress,
-        Interruption() as interruption,
-    ):
-        state.model.train()
-        while state.step < last and not interruption.requested:
-            began = time.perf_counter()
-            step, factor = state.step + 1, rate_factor(config, state.step)
-            state.batch = state.skips.next_after(state.batch)
-            micro_batches = list(batch_at(state.batch - 1).split(config.micro_batches))
-            watch.begin(step, state.batch, micro_batches)
-            if config.dropout:  # a function of the batch, so that a batch passed over leaves no trace
-                torch.manual_seed(generator_for(config.seed, state.batch, DROPOUT).initial_seed())
-            result = training_step(
-                state.model, state.optimizer, micro_batches, factor, config.clip, watch=watch
-            )
-            elapsed = time.perf_counter() - began
-            if result.outcome == STEPPED:
-                state.step = step
-                state.tokens_seen += result.tokens
-                tokens, seconds = tokens + result.tokens, seconds + elapsed
-
-            measured = None
-            if result.outcome == STEPPED and (step % config.evaluate_every == 0 or step == config.steps):
-                measured = evaluate(state.model, validation)
-            record = LogRecord(
-                step=step,
-                batch=state.batch,
-                outcome=result.outcome,
-                loss=result.loss,
-                learning_rate=config.lr * factor,
-                gradient_norm=result.gradient_norm,
-                tokens=result.tokens,
-                tokens_seen=state.tokens_seen,
-                validation_loss=measured.loss if measured else None,
-                floor=floor,
-                seconds=elapsed,
-                tokens_per_second=result.tokens / elapsed,
-            )
-            log.append(record)
-            if result.figures:
-                figures.append({"step": step, "batch": state.batch, **asdict(record), **result.figures})
-            if result.outcome == STEPPED:
-                progress.step(record)
-                save_due = save_due or step % config.save_every == 0
-                if save_due and state.rule.calm:  # a checkpoint is a place to come back to
-                    save()
-                    save_due = False
-                continue
-            event = watch.event(result.outcome, step, result.loss, result.gradient_norm)
-            state.skips.add(state.batch)
-            if result.outcome == ROLL_BACK:
-                event["back_to_step"] = saved_at = go_back(state, folder, event["reason"])
-            events.append(event)
-            progress.say(described(event))
-        save()
-    return RunResult(folder, state, config, data, measured, floor, tokens, seconds)
+    with claimed(folder, ranks.is_main):
+        session = Session(folder, config, data, state, ranks, stream or sys.stdout)
+        session.run(last)
+    return RunResult(
+        folder,
+        state,
+        config,
+        data,
+        session.measured if state.step == config.steps else None,
+        session.floor,
+        session.tokens,
+        session.seconds,
+    )
 
 
-def go_back(state: TrainingState, folder: Path, reason: str) -> int:
-    """Roll back to the last checkpoint, and pass over what was taken since.
-
-    Returns:
-        The step of the checkpoint.
-
-    Raises:
-        CourseError: no roll-back is left, or there is no checkpoint.
-    """
-    if state.rule.exhausted or not list_checkpoints(folder):
-        raise give_up(state.step + 1, reason, folder)
-    roll_back(state, load_checkpoint(folder, lambda line: None))
-    return state.step
+def _longer(config: TrainConfig, extend: int, taken: int) -> TrainConfig:
+    try:
+        total = extended(config.lr_schedule(), config.steps + extend, taken).total
+    except CourseError as error:
+        plateau = "; or leave the plateau: --branch-from" if config.schedule == "wsd" else ""
+        raise CourseError(f"--extend: {error}{plateau}") from None
+    return replace(config, steps=total)
 
 
-def rate_factor(config: TrainConfig, step: int) -> float:
-    """Share of the peak rate in a step, from 0: a pure function, so that a resume has nothing to restore."""
-    return warmup_cosine(step, peak=1.0, floor=config.lr_floor, warmup=config.warmup, total=config.steps)
+def _save_data(data: TrainingData, folder: Path) -> None:
+    try:
+        save_data(data, folder)
+    except OSError as error:
+        raise CourseError(f"{folder}: cannot write the run's data ({error.strerror or error})") from None
+
+
+def _speaker(stream: TextIO | None, ranks: Ranks) -> Callable[[str], None]:
+    return lambda line: print(line, file=stream or sys.stdout) if ranks.is_main else None
+
+
+def _step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.removeprefix("step_"))
+
+
+def _environment_of(folder: Path, step: int) -> dict[str, str | int]:
+    try:
+        facts = read_manifest(folder / "checkpoints" / f"step_{step:06d}")
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return facts.get("environment", {})

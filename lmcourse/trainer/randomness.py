@@ -1,7 +1,7 @@
 """Global generators: left alone by a run, saved with it, and set anew for each batch.
 
-Dropout takes no generator of its own. Its randomness is therefore a pure function of (seed, batch, rank), like
-the batch itself: a batch that is repeated or passed over changes nothing for those after it.
+Dropout takes no generator of its own. Its randomness is made a pure function of (seed, batch, rank), like the
+batch itself: a batch that is repeated or passed over changes nothing for those after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def seed_for_batch(seed: int, number: int, rank: int) -> None:
 
 def generator_states() -> dict[str, Any]:
     """The global generators of Python, numpy and torch, as plain containers and tensors."""
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002 - the global one is what is saved
+    name, keys, *rest = np.random.get_state()
     return {
         "python": random.getstate(),
         "numpy": [name, keys.tolist(), *rest],
@@ -36,7 +36,7 @@ def generator_states() -> dict[str, Any]:
 def restore_generators(states: dict[str, Any]) -> None:
     """Put the generators back to where `generator_states` saw them."""
     random.setstate(states["python"])
-    np.random.set_state(tuple(states["numpy"]))  # noqa: NPY002
+    np.random.set_state(tuple(states["numpy"]))
     torch.set_rng_state(states["torch"])
     if states["gpu"] is not None and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["gpu"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,9 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from lmcourse.distributed import Ranks, single
 from lmcourse.errors import CourseError
 from lmcourse.model import Transformer
+from lmcourse.numbers import LossScaler
 from lmcourse.objective import denominators, masked_cross_entropy, z_loss
+from lmcourse.optimizers import set_learning_rate
 from lmcourse.packing import Batch
 
 # What became of a step. Only the first touches weights, moments, counters or the schedule.
@@ -36,6 +37,7 @@ class StepResult:
         z_loss: what the z-loss added to the objective; None where it is off.
         tokens: that counted, over all ranks.
         gradient_norm: global, before clipping.
+        loss_scale: of float16 in this step; None where nothing is scaled.
         figures: of the watch, where it measured.
     """
 
@@ -44,6 +46,7 @@ class StepResult:
     z_loss: float | None
     tokens: int
     gradient_norm: float
+    loss_scale: float | None = None
     figures: dict[str, Any] | None = None
 
 
@@ -55,8 +58,7 @@ def training_step(
     clip: float,
     *,
     ranks: Ranks = ALONE,
-    precision: Any = None,
-    scaler: Any = None,
+    scaler: LossScaler | None = None,
     watch: Any = None,
     z_weight: float = 0.0,
     average: str = "tokens",
@@ -70,11 +72,10 @@ def training_step(
         factor: share of each group's base learning rate in this step.
         clip: largest global norm of the gradient.
         ranks: the processes that train together.
-        precision: what the forward pass computes in; None is the model's own.
         scaler: of float16 losses.
         watch: looks at gradients, judges the step and measures the update.
         z_weight: of the z-loss; 0 leaves it out.
-        average: a key of `lmcourse.objective.AVERAGES`; all but "tokens" are for lessons.
+        average: a key of `lmcourse.averages.AVERAGES`; all but "tokens" are for lessons.
         trace: is told the name of each event as it happens.
 
     Raises:
@@ -93,8 +94,7 @@ def training_step(
     loss = penalty = 0.0
     for batch, count in zip(micro_batches, counts, strict=True):
         trace("forward")
-        with precision.forward() if precision else nullcontext():
-            logits = model(batch.inputs, batch.positions, batch.doc_id)  # (B, T, V)
+        logits = model(batch.inputs, batch.positions, batch.doc_id)  # (B, T, V)
         part = masked_cross_entropy(logits, batch.targets, batch.keep, count)
         loss = loss + _nats_per_token(part, logits, batch, tokens, average)
         if z_weight:
@@ -120,20 +120,19 @@ def training_step(
         trace("step")
         optimizer.step()
         figures = watch.after_step(model) if watch else None
-    if scaler:
-        scaler.update(overflow=outcome == OVERFLOW)
     trace("zero")
     optimizer.zero_grad()
     if outcome == NOT_FINITE:
         at = f"{factor:g} of the learning rate"
         raise CourseError(f"loss {loss} with gradient norm {norm.item()} at {at}; try a smaller one")
-    return StepResult(outcome, loss, penalty if z_weight else None, tokens, norm.item(), figures)
-
-
-def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
-    """Scale every group's base rate, so that groups of different rates follow one schedule."""
-    for group in optimizer.param_groups:
-        group["lr"] = factor * group.setdefault("base_lr", group["lr"])
+    scale = scaler.value if scaler else None
+    if scaler:
+        trace("scale")
+        if outcome in (STEPPED, OVERFLOW):
+            scaler.update(outcome == OVERFLOW)
+        else:
+            scaler.discard()
+    return StepResult(outcome, loss, penalty if z_weight else None, tokens, norm.item(), scale, figures)
 
 
 def _nats_per_token(part: Tensor, logits: Tensor, batch: Batch, tokens: int, average: str) -> Tensor:
@@ -143,7 +142,7 @@ def _nats_per_token(part: Tensor, logits: Tensor, batch: Batch, tokens: int, ave
     return masked_cross_entropy(logits.detach(), batch.targets, batch.keep, tokens)
 
 
-def _judged(loss: float, norm: float, scaler: Any, watch: Any) -> str:
+def _judged(loss: float, norm: float, scaler: LossScaler | None, watch: Any) -> str:
     """What is to become of the step. All ranks see the same two numbers and so decide the same."""
     finite = math.isfinite(loss) and math.isfinite(norm)
     if scaler and math.isfinite(loss) and not finite:

@@ -9,14 +9,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+from autograde.grading.keys import Sources
 from autograde.grading.one import Graded, Task
 from autograde.grading.pool import grade_all
+from autograde.intake.gather import Gathered
 from autograde.judge.limits import Limits
 from autograde.judge.verdict import SubmissionVerdict
 
 
 def make(student, folder):
-    return Task(student, (), "W1", "s", folder, Limits())
+    return Task(student, Gathered(), "W1", str(folder), Limits(), Sources("", {}))
 
 
 def stand_in(task):
@@ -24,12 +26,12 @@ def stand_in(task):
     if task.student == "dies":
         os._exit(1)
     if task.student == "dies once":
-        mark = Path(task.verdicts) / "died"
+        mark = Path(task.secret) / "died"
         if not mark.exists():
             mark.touch()
             os._exit(1)
     if task.student == "waits":
-        (Path(task.verdicts) / "pid").write_text(str(os.getpid()))
+        (Path(task.secret) / "pid").write_text(str(os.getpid()))
         time.sleep(600)
     if task.student == "disk full":
         raise OSError(28, "No space left on device")
@@ -74,3 +76,20 @@ def test_a_full_disk_stops_the_class_with_its_reason(tmp_path):
     tasks = [make(s, tmp_path) for s in ("disk full", "ada")]
     with pytest.raises(OSError, match="No space left"):
         list(grade_all(tasks, 1, stand_in))
+
+
+def test_tasks_are_made_as_judges_become_free_and_their_errors_are_told(tmp_path):
+    made = []
+
+    def tasks():
+        for number in range(20):
+            made.append(number)
+            yield make(f"s{number}", tmp_path)
+        raise ValueError("no more can be made")
+
+    outcomes = grade_all(tasks(), 1, stand_in)
+    assert next(outcomes).student == "s0"
+    time.sleep(1)
+    assert len(made) < 8
+    with pytest.raises(ValueError, match="no more can be made"):
+        list(outcomes)

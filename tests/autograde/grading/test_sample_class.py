@@ -72,7 +72,7 @@ def test_the_committed_class_is_what_the_script_makes(tmp_path):
 @pytest.mark.parametrize("student", EXPECTED)
 def test_every_exercise_has_the_state_and_the_points_it_should(graded, student):
     expected = EXPECTED[student]
-    verdict = Store(graded / "out" / "verdicts").load(student).verdict
+    verdict = Store(graded / "course" / "verdicts" / "W1").load(student).verdict
     assert {v.exercise: v.state for v in verdict.verdicts} == {e: state for e, (state, _) in expected.items()}
     for v in verdict.verdicts:
         assert v.points == pytest.approx(expected[v.exercise][1]), (v.exercise, v.message)
@@ -81,7 +81,7 @@ def test_every_exercise_has_the_state_and_the_points_it_should(graded, student):
 @pytest.mark.slow
 @pytest.mark.parametrize(("student", "exercise"), REASONS)
 def test_the_reason_is_said_in_words(graded, student, exercise):
-    verdict = Store(graded / "out" / "verdicts").load(student).verdict.verdict(exercise)
+    verdict = Store(graded / "course" / "verdicts" / "W1").load(student).verdict.verdict(exercise)
     assert REASONS[student, exercise] in verdict.message
 
 
@@ -100,9 +100,9 @@ def test_reports_and_marks_are_there_and_nothing_hidden_is_in_them(graded):
 @pytest.mark.slow
 def test_a_second_run_judges_nothing_again_and_says_the_same(graded, capsys, tmp_path):
     out = tmp_path / "out"
-    shutil.copytree(graded / "out", out)
+    shutil.copytree(graded, tmp_path, dirs_exist_ok=True)
     before = (out / "marks.csv").read_bytes()
-    assert grade(out, graded / "course", "--jobs", "1") == 0
+    assert grade(out, tmp_path / "course", "--jobs", "1") == 0
     said = capsys.readouterr().out
     assert "(judged)" not in said and said.count("(unchanged)") == len(EXPECTED) - 1
     assert "gradebook: skipped" in said

@@ -9,7 +9,9 @@ from autograde.judge.verdict import SubmissionVerdict, Verdict
 
 def stored(points=3.0):
     verdict = Verdict("W1.1", "partly", points, 8.0, "ů \ud800")
-    return Stored(SubmissionVerdict("ada", "W1", (verdict,)), {"W1.1": "key"})
+    return Stored(
+        SubmissionVerdict("ada", "W1", (verdict,)), {"W1.1": {"cells": "x"}}, {"key": verdict}, "d", 1.5
+    )
 
 
 def test_a_verdict_comes_back_as_it_was(tmp_path):

@@ -5,7 +5,8 @@ import nbformat
 import pytest
 import small_course
 
-from autograde.intake.submissions import collect, find_students
+from autograde.intake.entries import find_students
+from autograde.intake.submissions import collect
 from lmcourse import exercises as registry
 from lmcourse.errors import CourseError
 from lmcourse.handin.match import week_of
@@ -22,7 +23,7 @@ def put(path, text=TEXT, age=0.0):
 
 
 def collected(folder, student):
-    return collect(student, find_students(folder)[student], WEEK)
+    return collect(student, find_students(folder)[student].paths, WEEK)
 
 
 def test_folders_notebooks_and_zip_files_are_all_found(tmp_path):

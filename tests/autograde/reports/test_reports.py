@@ -7,11 +7,12 @@ import pytest
 import small_course
 from rich.console import Console
 
+from autograde.exports.plain import marks_csv
 from autograde.judge.score import NOT_DECIDED
 from autograde.judge.verdict import PropertyResult, SubmissionVerdict, Verdict
 from autograde.reports.class_page import class_page
 from autograde.reports.class_table import class_table
-from autograde.reports.marks_csv import marks_csv
+from autograde.reports.rows import Row
 from autograde.reports.student_page import student_page
 from autograde.reports.write import write_reports
 
@@ -41,7 +42,8 @@ def submission(student, states=STATES, message="", **changes):
             PropertyResult("another", 1, state in ("right", "partly")),
         )  # fmt: skip
         verdicts.append(Verdict(e.id, state, points, float(e.points), message, properties))
-    return SubmissionVerdict(student, WEEK.id, tuple(verdicts), cpu_seconds=1.5, peak_bytes=2**28, **changes)
+    made = SubmissionVerdict(student, WEEK.id, tuple(verdicts), cpu_seconds=1.5, peak_bytes=2**28, **changes)
+    return Row(made)
 
 
 class Strict(html.parser.HTMLParser):
@@ -83,14 +85,14 @@ def test_what_was_never_decided_counts_for_no_pass_rate_and_is_no_failure():
         PropertyResult("adds", 7, False, "took more than 5 s"),
         PropertyResult("another", 1, False, NOT_DECIDED),
     )
-    made = submission("ada")
+    made = submission("ada").verdict
     ended = replace(made.verdicts[0], state="time_out", points=0.0, properties=properties)
     other = replace(made.verdicts[0], properties=(PropertyResult("another", 1, True),))
     first = replace(made, verdicts=(ended, *made.verdicts[1:]))
     second = replace(made, student="ben", verdicts=(other, *made.verdicts[1:]))
-    assert "W1.1another1 of 1100%" in Strict(class_page(WEEK, [first, second], str)).text
-    assert NOT_DECIDED in Strict(student_page(first)).text
-    assert f"does not hold{NOT_DECIDED}" not in Strict(student_page(first)).text
+    assert "W1.1another1 of 1100%" in Strict(class_page(WEEK, [Row(first), Row(second)], str)).text
+    assert NOT_DECIDED in Strict(student_page(Row(first))).text
+    assert f"does not hold{NOT_DECIDED}" not in Strict(student_page(Row(first))).text
 
 
 def test_a_write_a_test_exercise_does_not_list_the_wrong_implementations():
@@ -127,7 +129,7 @@ def test_marks_survive_a_csv_reader_and_are_no_formulas():
     ]  # fmt: skip
     assert rows[0]["W1.1 points"] == "8" and rows[0]["W1.2 points"] == "2" and rows[0]["W1.8 points"] == ""
     assert rows[0]["W1.8 state"] == "infrastructure_fault" and rows[0]["maximum"] == "90"
-    assert float(rows[0]["points"]) == 8 + 2 + 24
+    assert float(rows[0]["judged"]) == 8 + 2 + 24
 
 
 def test_the_table_shows_every_student_and_state_in_80_columns():
@@ -141,8 +143,8 @@ def test_the_table_shows_every_student_and_state_in_80_columns():
 
 def test_all_reports_lie_in_one_folder_with_working_links(tmp_path):
     class_ = [submission("ada"), submission("a/b <c>")]
-    reports = write_reports(WEEK, class_, tmp_path)
+    reports = write_reports(WEEK, class_, [], tmp_path)
     page = reports.class_page.read_text(encoding="utf-8")
     links = [part.partition('"')[0] for part in page.split('href="')[1:]]
-    assert len(links) == 2 and all((tmp_path / html.unescape(link)).is_file() for link in links)
+    assert len(links) == 5 and all((tmp_path / html.unescape(link)).is_file() for link in links)
     assert reports.marks.is_file() and len(list(reports.students.iterdir())) == 2

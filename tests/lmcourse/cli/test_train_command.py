@@ -187,7 +187,7 @@ def test_help_names_defaults_and_units(capsys):
         "--resume RUN",
         "optimizer steps (default: ",
         "--mask, --no-mask",
-        "peak learning rate of AdamW",
+        "peak learning rate (default: ",
     ):
         assert part in text
 

@@ -11,6 +11,7 @@ from lmcourse.model import Transformer, TransformerConfig
 from lmcourse.optimizers import OptimizerSettings, make_optimizer, optimizer_groups, set_learning_rate
 from lmcourse.optimizers.rules.muon import FLOOR
 from lmcourse.optimizers.settings import NAMES
+from lmcourse.precision import Probe
 from lmcourse.schedules import Schedule, factor
 
 
@@ -287,3 +288,19 @@ def test_momentum_has_a_default_for_each_optimizer_and_can_be_given(name, memory
     assert make_optimizer(small(), OptimizerSettings(name)).param_groups[0]["momentum"] == memory
     given = OptimizerSettings(name, momentum=0.5)
     assert make_optimizer(small(), given).param_groups[0]["momentum"] == 0.5
+
+
+@pytest.mark.parametrize(("bf16", "expected"), [(30.0, "bf16"), (20.0, "fp32"), (1.0, "fp32")])
+def test_the_number_format_is_the_one_that_this_machine_is_fast_at(monkeypatch, bf16, expected):
+    measured = Probe({"fp32": 20.0, "bf16": bf16, "fp16": 100.0}, "cpu")
+    monkeypatch.setattr("lmcourse.optimizers.make.probe", lambda device: measured)
+    assert make_optimizer(small(), OptimizerSettings("muon")).param_groups[0]["newton_schulz"] == expected
+    given = OptimizerSettings("muon", newton_schulz="fp32")
+    assert make_optimizer(small(), given).param_groups[0]["newton_schulz"] == "fp32"
+
+
+def test_a_loaded_state_brings_its_number_format_along():
+    narrow, wide = (OptimizerSettings("muon", newton_schulz=name) for name in ("bf16", "fp32"))
+    optimizer = make_optimizer(small(), wide)
+    optimizer.load_state_dict(make_optimizer(small(), narrow).state_dict())
+    assert optimizer.param_groups[0]["newton_schulz"] == "bf16"

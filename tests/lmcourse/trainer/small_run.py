@@ -19,5 +19,6 @@ def small_config(**changes) -> TrainConfig:
         "lr": 3e-3,
         "evaluate_every": 7,
         "save_every": 5,
+        "precision": "fp32",
     }
     return configure("regimes", **(settings | changes))

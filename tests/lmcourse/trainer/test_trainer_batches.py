@@ -7,7 +7,7 @@ import torch
 from lmcourse.errors import CourseError
 from lmcourse.packing import RowPages
 from lmcourse.trainer import batches
-from lmcourse.trainer.batches import ValidationSet, document_batches, window_batches
+from lmcourse.trainer.batches import ValidationSet, document_batches, same_rows, window_batches
 
 EOS = 0
 
@@ -20,9 +20,9 @@ def documents(seed: int, n: int) -> np.ndarray:
 
 def makers(tokens: np.ndarray):
     return {
-        "windows": window_batches(tokens, 4, 6, seed=3, eos=None),
-        "masked windows": window_batches(tokens, 4, 6, seed=3, eos=EOS),
-        "documents": document_batches(tokens, 4, 12, seed=3, eos=EOS),
+        "windows": window_batches(tokens, same_rows(4), 6, seed=3, eos=None),
+        "masked windows": window_batches(tokens, same_rows(4), 6, seed=3, eos=EOS),
+        "documents": document_batches(tokens, same_rows(4), 12, seed=3, eos=EOS),
     }
 
 
@@ -42,7 +42,7 @@ def test_a_batch_depends_on_seed_and_step_only(kind):
 
 def test_an_epoch_has_every_document_once_and_the_next_another_order():
     tokens = documents(1, 23)
-    batch_at = document_batches(tokens, 3, 12, seed=0, eos=EOS)
+    batch_at = document_batches(tokens, same_rows(3), 12, seed=0, eos=EOS)
     R = len(ValidationSet(tokens, 3, 12, EOS, whole_documents=True).places)
     rows = torch.cat([batch_at(step).targets[i : i + 1] for step in range(2 * R) for i in range(3)])[: 2 * R]
     first, second = rows[:R], rows[R:]
@@ -51,7 +51,7 @@ def test_an_epoch_has_every_document_once_and_the_next_another_order():
 
 
 def test_a_set_smaller_than_a_batch_goes_round_several_epochs():
-    batch = document_batches(np.array([5, 6, EOS]), 4, 6, seed=0, eos=EOS)(0)
+    batch = document_batches(np.array([5, 6, EOS]), same_rows(4), 6, seed=0, eos=EOS)(0)
     assert batch.inputs.shape == (4, 6) and batch.count == 4 * 2
 
 
@@ -86,7 +86,7 @@ def test_many_pages_give_each_row_once_an_epoch_in_an_order_of_their_own(monkeyp
     tokens = np.concatenate([np.append(np.full(n, 1 + i), 0) for i, n in enumerate(lengths)]).astype(
         np.uint16
     )
-    batch_at = document_batches(tokens, 1, 8, seed=5, eos=0)
+    batch_at = document_batches(tokens, same_rows(1), 8, seed=5, eos=0)
     pages = RowPages(tokens, 0, 8, 40)
     R = sum(pages.count(page) for page in range(len(pages)))
     assert len(pages) > 8
@@ -96,11 +96,13 @@ def test_many_pages_give_each_row_once_an_epoch_in_an_order_of_their_own(monkeyp
 
     first, second = rows(range(R)), rows(range(R, 2 * R))
     assert sorted(first) == sorted(second) and first != second
-    fresh = document_batches(tokens, 3, 8, seed=5, eos=0)  # another way there: by threes, from the middle
+    fresh = document_batches(
+        tokens, same_rows(3), 8, seed=5, eos=0
+    )  # another way there: by threes, from the middle
     step = R // 3 + 2
     assert [tuple(row) for row in fresh(step).inputs.tolist()] == rows(range(3 * step, 3 * step + 3))
 
 
 def test_documents_without_a_target_are_one_line():
     with pytest.raises(CourseError, match="no document has two tokens"):
-        document_batches(np.zeros(9, np.uint16), 2, 8, seed=0, eos=0)(0)
+        document_batches(np.zeros(9, np.uint16), same_rows(2), 8, seed=0, eos=0)(0)

@@ -9,7 +9,7 @@ from lmcourse.packing import TokenStream
 from lmcourse.trainer import configure
 from lmcourse.trainer.data import build_data
 from lmcourse.trainer.data_files import load_data, save_data
-from lmcourse.trainer.loop import batches_of
+from lmcourse.trainer.planned import batches_of
 
 
 def story_data():

@@ -17,7 +17,7 @@ from lmcourse.trainer import resume_run, start_run
 from lmcourse.trainer import step as step_module
 from lmcourse.trainer.data import build_data
 from lmcourse.trainer.log import read_log, updates
-from lmcourse.trainer.loop import batches_of
+from lmcourse.trainer.planned import batches_of
 
 STEPS = 60
 

@@ -144,7 +144,7 @@ def test_other_data_or_settings_are_refused(stopped_run, quiet):
     raw = bytearray(tokens.read_bytes())
     raw[-2] ^= 1
     tokens.write_bytes(raw)
-    with pytest.raises(CourseError, match="data have changed"):
+    with pytest.raises(CourseError, match=r"train\.tokens: damaged"):
         resume_run(stopped_run, stream=quiet)
 
 

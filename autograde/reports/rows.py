@@ -1,0 +1,27 @@
+"""One student's line in the reports: the verdict and what else is known of the submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autograde.grading.settings import NOT_LATE, Late
+from autograde.judge.verdict import SubmissionVerdict
+
+
+@dataclass(frozen=True)
+class Row:
+    """`name` is what a learning platform calls the student; `prints` are fingerprints of the answers."""
+
+    verdict: SubmissionVerdict
+    name: str = ""
+    late: Late = NOT_LATE
+    prints: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def student(self) -> str:
+        return self.verdict.student
+
+    @property
+    def points(self) -> float:
+        """Points given by the judge, less what lateness costs; never below 0."""
+        return max(0.0, self.verdict.points - self.late.penalty)
