@@ -167,9 +167,9 @@ def test_finished_parts_are_not_done_again(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "COMMIT", 1000)
     monkeypatch.setattr("lmcourse.data.encode.CHUNK", 700)
     encoded = []
-    original = CharTokenizer.encode
+    original = CharTokenizer.encode_array
     monkeypatch.setattr(
-        CharTokenizer, "encode", lambda self, text: encoded.append(text) or original(self, text)
+        CharTokenizer, "encode_array", lambda self, text: encoded.append(text) or original(self, text)
     )
     write = module._write_json
 
