@@ -70,19 +70,17 @@ class CharTokenizer(_ListTokenizer):
 
     def __init__(self, pieces: Sequence[str]) -> None:
         super().__init__(pieces)
-        self._table = np.full(
-            max(map(ord, pieces), default=0) + 2, len(pieces), np.uint32
-        )  # id by code point
+        size = max(map(ord, pieces), default=0) + 2
+        self._table = np.full(size, len(pieces), np.uint32)  # id by code point
         self._table[[ord(piece) for piece in pieces]] = np.arange(len(pieces))
 
     def encode_array(self, text: str) -> np.ndarray:
         check_text(text)
         points = np.frombuffer(text.encode("utf-32-le"), "<u4")
         ids = self._table[np.minimum(points, len(self._table) - 1)]
-        unknown = ids == len(self.pieces)
-        return (
-            np.array(self.encode(text), np.uint32) if unknown.any() else ids
-        )  # encode names what is unknown
+        if (ids == len(self.pieces)).any():
+            self.encode(text)  # names what is unknown
+        return ids
 
     @staticmethod
     def split(text: str) -> Sequence[str]:
