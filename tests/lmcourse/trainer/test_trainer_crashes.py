@@ -20,7 +20,7 @@ from lmcourse.trainer.checkpoint import list_checkpoints, load_checkpoint
 from lmcourse.trainer.log import read_log, updates
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-STEPS = 200
+STEPS = 120
 CODE = """
 import sys, io, torch
 from pathlib import Path
@@ -31,7 +31,7 @@ from lmcourse.trainer import start_run, resume_run
 print("ready", flush=True)
 run = Path(sys.argv[2])
 if sys.argv[3] == "start":
-    start_run(small_config(steps=200, save_every=1, evaluate_every=1000), run)
+    start_run(small_config(steps=120, save_every=1, evaluate_every=1000), run)
 else:
     resume_run(run)
 """
@@ -60,12 +60,12 @@ def goes_on(run: Path, reached: int, process: subprocess.Popen):
 
 
 def test_killed_in_the_middle_of_saves_again_and_again(tmp_path, quiet):
-    """A save after every step, killed without warning four times: the end is that of one run, to the bit."""
+    """A save after every step, killed without warning three times: the end is that of one run, to the bit."""
     run = tmp_path / "run"
     chance = random.Random(0)
     process = process_of(run, "start")
     wait_for(lambda: list_checkpoints(run))
-    for _ in range(4):
+    for _ in range(3):
         time.sleep(chance.uniform(0.05, 0.3))
         process.send_signal(signal.SIGKILL)
         process.communicate()
