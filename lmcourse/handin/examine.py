@@ -83,14 +83,14 @@ def _encoding(data: bytes) -> Iterator[str]:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        yield "the file is not UTF-8: it can be read, but other programs may show wrong letters; save it again"
+        yield "the file is not UTF-8: it can be read, but other programs show wrong letters; save it again"
 
 
 def _neighbors(path: Path) -> Iterator[str]:
     for other in sorted(path.resolve().parent.glob("*.py")):
         if other.stem in LIBRARIES:
             yield (
-                f"{other.name} lies beside the notebook, so `import {other.stem}` takes that file here, while "
+                f"{other.name} lies beside the notebook, so `import {other.stem}` takes that file, while "
                 "the grader takes the library: rename the file"
             )
 

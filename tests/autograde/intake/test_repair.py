@@ -222,7 +222,5 @@ def test_a_written_answer_without_any_marks_is_found_by_its_place():
     notebook.cells[at + 1].source = "Masks matter when neighbors are alike."
     lose_marks()(notebook)
     result = repair(notebook, master)
-    answers = [
-        c.source for c in result.notebook.cells if c.metadata.get("lmcourse", {}).get("role") == "written"
-    ]
-    assert answers == ["Masks matter when neighbors are alike."]
+    known = (c for c in result.notebook.cells if c.metadata.get("lmcourse", {}).get("role") == "written")
+    assert [c.source for c in known] == ["Masks matter when neighbors are alike."]
