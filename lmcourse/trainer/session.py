@@ -121,6 +121,7 @@ class Session:
         self.measured = None
         if state.step % config.evaluate_every != 0 and state.step != config.steps:
             return
+        self._ranks.check_same(state.model, f"before measuring step {state.step}")
         measured = evaluate(state.model, self._validation) if self._ranks.is_main else None
         self.measured = self._ranks.from_main(measured)
         if state.best_loss is None or self.measured.loss < state.best_loss:

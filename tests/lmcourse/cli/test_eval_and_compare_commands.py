@@ -12,23 +12,7 @@ import torch
 from lmcourse.cli.main import main
 from lmcourse.trainer import configure, start_run
 
-WORDS = [
-    "the",
-    "cat",
-    "saw",
-    "a",
-    "dog",
-    "and",
-    "the",
-    "dog",
-    "saw",
-    "the",
-    "cat",
-    "while",
-    "a",
-    "bird",
-    "sang",
-]
+WORDS = ["the", "cat", "saw", "a", "dog", "and", "the", "bird", "while", "it", "sang"]
 
 
 def some_text(n: int) -> str:
