@@ -43,7 +43,7 @@ def best_fit_pack(lengths: Sequence[int], T: int) -> list[list[int]]:
 def _pack(
     lengths: Sequence[int], T: int, preference: Callable[[int, int], tuple[int, int]]
 ) -> list[list[int]]:
-    """Longest first, each into the bin with the smallest preference, a function of its number and its room."""
+    """Longest first, each into the bin with the smallest preference, made of its number and its room."""
     if len(lengths) and min(lengths) < 1:
         raise CourseError(f"lengths: a document has at least 1 token, got {min(lengths)}")
     bins: list[list[int]] = []
