@@ -281,6 +281,12 @@ def test_corpora_without_enough_in_them_are_one_line(tmp_path):
         make(tmp_path / "c.jsonl", tmp_path / "c", tokenizer="char", split="tail", validation=0.1)
 
 
+def test_a_wrong_field_does_not_occupy_the_folder(corpus, tmp_path):
+    with pytest.raises(CourseError, match='no field "body"'):
+        make(corpus / "s0.jsonl", tmp_path / "out", field="body")
+    assert make(corpus / "s0.jsonl", tmp_path / "out", tokenizer="char").summary["documents"] == 50
+
+
 def test_info_of_a_folder_and_of_a_file(corpus, tmp_path):
     with open(corpus / "s0.jsonl", "ab") as file:
         file.write(b"oops\n")
