@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lmcourse.widgets import packing_viewer, waste_slider
+from lmcourse.widgets import denominator_slider, packing_viewer, waste_slider
+from lmcourse.widgets.denominator_slider import denominator
 from lmcourse.widgets.packing_viewer import packing
 from lmcourse.widgets.payload import Payload
 from lmcourse.widgets.waste_slider import waste
 from lmcourse.widgets.widget import CourseWidget, restored
 
-DESIGNS = {design.kind: design for design in (packing_viewer.DESIGN, waste_slider.DESIGN)}
+DESIGNS = {
+    design.kind: design for design in (packing_viewer.DESIGN, waste_slider.DESIGN, denominator_slider.DESIGN)
+}
 
 
 def from_state(state: Mapping[str, Any]) -> CourseWidget:
@@ -28,4 +31,4 @@ def from_state(state: Mapping[str, Any]) -> CourseWidget:
     return restored(DESIGNS, state)
 
 
-__all__ = ["DESIGNS", "CourseWidget", "Payload", "from_state", "packing", "waste"]
+__all__ = ["DESIGNS", "CourseWidget", "Payload", "denominator", "from_state", "packing", "waste"]

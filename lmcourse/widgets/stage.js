@@ -705,7 +705,85 @@ function curveSample(k, look) {
   return svg;
 }
 
+// ------------------------------------------------------------------------------------------------ denominator
+
+export function describeDenominator(params, text) {
+  const tokens = [params.first_tokens, params.second_tokens];
+  const losses = [params.first_loss, params.second_loss];
+  const total = sum(tokens);
+  const weights = [tokens.map(() => 1 / total), tokens.map((n) => 1 / (2 * n))];
+  const means = weights.map((row) => sum(row.map((w, k) => w * tokens[k] * losses[k])));
+  const [token, example] = means.map((mean) => decimal(mean, 2));
+  const [short, long] = tokens[0] <= tokens[1] ? "AB" : "BA";
+  const times = decimal(Math.max(...tokens) / Math.min(...tokens), 1);
+  const equal = tokens[0] === tokens[1];
+  const ratio = fill(text[equal ? "ratio.equal" : "ratio.unequal"], { short, long, times });
+  const words = { token, example, ratio };
+  const share = percent(tokens[0], total);
+  const [first, second] = losses.map((loss) => decimal(loss, 1));
+  return {
+    weights,
+    means,
+    shares: [tokens.map((n) => percent(n, total)), ["A", "B"].map(() => percent(1, 2))],
+    limits: {},
+    effective: {},
+    off: [],
+    readout: fill(text.readout, words),
+    caption: text.caption,
+    alt: fill(text.alt, { ...words, share, first, second, count: tokens[0], other: tokens[1] }),
+    numbers: [
+      [text["number.token"], token],
+      [text["number.example"], example],
+      [text["number.share"], share],
+      [text["number.times"], decimal(tokens[1] / tokens[0], 3)],
+    ],
+    gridCaption: text.grid,
+    grid: [
+      [text["grid.corner"], "A", "B"],
+      ...["token", "example"].map((name, k) => [text[`objective.${name}`], ...weights[k].map((w) => decimal(w, 4))]),
+    ],
+    problems: {},
+  };
+}
+
+function drawDenominator(width, height, d, params, look, text) {
+  const svg = canvasFor(width, height, look, d.alt);
+  const tokens = [params.first_tokens, params.second_tokens];
+  const total = sum(tokens);
+  const [left, right, tall] = [64, width - 12, (height - 150) / 2];
+  const most = Math.max(...d.weights.flat());
+  const slot = Math.min((right - left) / total, 48);
+  ["token", "example"].forEach((name, row) => {
+    const floor = 46 + tall + row * (tall + 64);
+    const value = decimal(d.means[row], 2);
+    const title = fill(text["value.mean"], { name: text[`objective.${name}`], value });
+    svg.append(label(left, floor - tall - 32, title, { "font-weight": 700, "font-size": 14 }));
+    [0, most / 2, most].forEach((tick) => {
+      const y = floor - (tall * tick) / most;
+      svg.append(line([[left, y], [right, y]], { stroke: tick ? look.grid : look.neutral, "stroke-width": 1 }));
+      svg.append(label(left - 8, y, decimal(tick, 3), { "text-anchor": "end", "font-size": 11 }));
+    });
+    let x = left;
+    const names = [];
+    tokens.forEach((n, k) => {
+      const high = (tall * d.weights[row][k]) / most;
+      range(n).forEach((i) => {
+        const gap = slot > 4 ? 1 : 0.3;
+        svg.append(box(x + i * slot + gap, floor - high, slot - 2 * gap, high, { fill: look.series[k] }));
+      });
+      names.push(fill(text["value.share"], { letter: "AB"[k], share: d.shares[row][k] }));
+      if (n * slot >= 14) svg.append(label(x + (n * slot) / 2, floor + 11, "AB"[k], { "text-anchor": "middle" }));
+      x += n * slot;
+    });
+    svg.append(label(left, floor - tall - 14, names.join("   ·   ")));
+  });
+  svg.append(turned(9, height / 2, text["axis.weight"]));
+  svg.append(label((left + right) / 2, height - 8, text["axis.tokens"], { "text-anchor": "middle" }));
+  return svg;
+}
+
 const KINDS = {
+  denominator: { describe: describeDenominator, draw: drawDenominator },
   packing: { describe: describePacking, draw: drawPacking, point: pointPacking },
   waste: { describe: describeWaste, draw: drawWaste, sample: (name, look) => curveSample(CURVES.indexOf(name), look) },
 };

@@ -167,7 +167,48 @@ WASTE = {
     "seed; draw a new one to see how much.",
 }
 
-TEXT: Mapping[str, Mapping[str, Strings]] = {"en": {"frame": FRAME, "packing": PACKING, "waste": WASTE}}
+DENOMINATOR = {
+    "title": "The denominator slider",
+    "question": "Two examples, two ways to average: how much does one token weigh?",
+    "first_tokens": "Example A (tokens)",
+    "first_loss": "Loss of A (nats/token)",
+    "second_tokens": "Example B (tokens)",
+    "second_loss": "Loss of B (nats/token)",
+    "objective.token": "Token mean",
+    "objective.example": "Example mean",
+    "axis.weight": "weight of one token",
+    "axis.tokens": "tokens of A, then of B",
+    "value.mean": "{name}: {value} nats",
+    "value.share": "{letter} weighs {share}",
+    "readout": "Token mean {token}, example mean {example} nats. {ratio}",
+    "ratio.equal": "The lengths are equal, so every token weighs the same in both.",
+    "ratio.unequal": "In the example mean a token of {short} weighs {times} times a token of {long}.",
+    "caption": "Each bar is a token, its height what that token weighs in the mean; all bars of a panel add "
+    "up to 1. Above: every token weighs the same. Below: every example weighs the same.",
+    "alt": "Weights of the tokens of two examples, A with {count:token|tokens} of loss {first}, B with "
+    "{other:token|tokens} of loss {second}. Token mean {token}: A has {share} of the weight. "
+    "Example mean {example}: half. {ratio}",
+    "number.token": "token mean (nats)",
+    "number.example": "example mean (nats)",
+    "number.share": "share of A in the token mean",
+    "number.times": "weight of a token of A over one of B, example mean",
+    "grid": "Weight of one token",
+    "grid.corner": "objective",
+    "try.1": "Equal lengths",
+    "try.1.text": "Five tokens each. Do the two means differ? Move one loss: do they differ now?",
+    "try.2": "Short and long",
+    "try.2.text": "An answer of 5 tokens beside one of 60. Who decides the update in each of the two means?",
+    "try.3": "One token",
+    "try.3.text": "A has a single token, and a high loss. How much of each mean comes from that one token?",
+    "leaves": "Tokens of one example have different losses, and their gradients point in different "
+    "directions; here each example has one number. Real batches hold many examples, in several "
+    "micro-batches, perhaps on several machines; the denominator must then be "
+    "counted over all of them before the division.",
+}
+
+TEXT: Mapping[str, Mapping[str, Strings]] = {
+    "en": {"frame": FRAME, "packing": PACKING, "waste": WASTE, "denominator": DENOMINATOR}
+}
 
 PLACE = re.compile(r"\{(\w+)(?::([^|{}]*)\|([^{}]*))?\}")
 

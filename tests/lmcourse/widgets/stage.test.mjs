@@ -51,6 +51,18 @@ test("waste: picture and words agree", () => {
   }
 });
 
+test("denominator: picture and words agree", () => {
+  assert.ok(cases.denominator.length >= 60);
+  for (const { params, payload } of cases.denominator) {
+    const d = stage.describeDenominator(params, cases.text.denominator);
+    for (const name of ["readout", "caption", "alt", "numbers", "grid", "problems"]) {
+      assert.deepEqual(d[name], payload[name], `${name} for ${JSON.stringify(params)}`);
+    }
+    assert.deepEqual(d.weights, payload.arrays.weights);
+    assert.deepEqual(d.means, payload.arrays.means);
+  }
+});
+
 test("numbers from the keyboard are moved into their limits alike", () => {
   for (const { control, value, expected } of cases.clamped) assert.equal(stage.clampNumber(control, value), expected);
 });

@@ -80,6 +80,17 @@ def waste_settings(rng):
         }
 
 
+def denominator_settings(rng):
+    for k in range(60):
+        first, second = (int(n) for n in rng.integers(1, 65, 2))
+        yield {
+            "first_tokens": first,
+            "second_tokens": first if k % 6 == 0 else second,
+            "first_loss": k % 17 * 0.5,
+            "second_loss": float(rng.integers(0, 81)) / 10,
+        }
+
+
 def shared_cases():
     rng = np.random.default_rng(7)
     controls = [asdict(c) for design in widgets.DESIGNS.values() for c in design.controls]
@@ -110,6 +121,7 @@ def shared_cases():
         "documents": [{"seed": s, "expected": random_documents(s)} for s in range(40)],
         "packing": payload_cases(PACKING, packing_settings(rng)),
         "waste": payload_cases(WASTE, waste_settings(rng)),
+        "denominator": payload_cases(widgets.DESIGNS["denominator"], denominator_settings(rng)),
         "controls": controls,
         "clamped": [
             {"control": asdict(c), "value": v, "expected": c.clamped(v)}
