@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--students", action="append", default=[], metavar="IDS", help="grade these students (ada,ben)"
     )
     parser.add_argument("--force", action="store_true", help="judge again what has not changed, too")
+    parser.add_argument(
+        "--allow-unconfined", action="store_true", help="grade where nothing confines student code, too"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="reports (default: build/grades/WEEK)")
     parser.add_argument(
         "--course",
@@ -76,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             folder,
             args.course or COURSE,
             args.out or PROJECT / "build" / "grades" / week.id,
-            Limits(cell_seconds=args.time_limit),
+            Limits(cell_seconds=args.time_limit, allow_unconfined=args.allow_unconfined),
             force=args.force,
             only=[e for value in args.only for e in value.split(",")],
             students=args.students,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -145,7 +145,7 @@ def grade_class(plan: Plan, crew: Crew, told: Callable[[Heard], None] = lambda h
             run = _Run(plan, journal, _gradebook(plan, stack), told)
             faults = _grade(run, crew, _tasks(plan, plan.chosen, done))
             if faults:  # the machine's, not the students': once more, now that it is quieter
-                _grade(run, crew, _tasks(replace(plan, force=False), faults, set()))
+                _grade(run, crew, _tasks(plan, faults, set()))
             rows = _rows(plan)
             changes = list(journal.changes)
             reports = write_reports(plan.week, rows, changes, plan.out)

@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from autograde.grading.one import Graded, Task, failed, grade_one
+from autograde.judge import launch
 
 TRIES = 2
 _NO_MORE = object()
@@ -25,6 +26,7 @@ def grade_all(
     Tasks are taken one by one as judges become free, and outcomes wait in a short queue, so that the memory
     in use does not grow with the number of tasks. An error of `tasks` ends the iteration and is raised here.
     """
+    address = launch.prepare()
     waiting = iter(tasks)
     gate = threading.Lock()
     ready: queue.Queue[object] = queue.Queue(maxsize=2 * jobs)
@@ -35,7 +37,8 @@ def grade_all(
             return None if stop.is_set() else next(waiting, None)
 
     drivers = [
-        threading.Thread(target=_drive, args=(next_task, ready, stop, work), daemon=True) for _ in range(jobs)
+        threading.Thread(target=_drive, args=(next_task, ready, stop, work, address), daemon=True)
+        for _ in range(jobs)
     ]
     for driver in drivers:
         driver.start()
@@ -60,13 +63,14 @@ def _drive(
     ready: queue.Queue,
     stop: threading.Event,
     work: Callable[[Task], Graded],
+    address: str,
 ) -> None:
     """Feed one judge process until nothing waits."""
     executor: ProcessPoolExecutor | None = None
     try:
         while (task := next_task()) is not None:
             for attempt in range(TRIES):
-                executor = executor or _new_executor()
+                executor = executor or _new_executor(address)
                 try:
                     _put(executor.submit(work, task).result(), ready, stop)
                     break
@@ -94,13 +98,16 @@ def _put(outcome: object, ready: queue.Queue, stop: threading.Event) -> None:
             continue
 
 
-def _new_executor() -> ProcessPoolExecutor:
-    """One process that starts clean: it inherits no threads and no memory of this one."""
+def _new_executor(address: str) -> ProcessPoolExecutor:
+    """One process that starts clean: it inherits no threads and no memory of this one.
+
+    All judges use the fork server that is reached under `address`, so that its memory is needed once.
+    """
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, mp_context=context, initializer=_follow_parent, initargs=(os.getpid(),))
+    return ProcessPoolExecutor(1, mp_context=context, initializer=_begin, initargs=(os.getpid(), address))
 
 
-def _follow_parent(parent: int) -> None:
+def _begin(parent: int, address: str) -> None:
     """In a judge process: end when the command is gone, however it ended. Its worker then ends, too."""
 
     def watch() -> None:
@@ -109,3 +116,4 @@ def _follow_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    launch.share(address)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
@@ -63,15 +63,15 @@ class Store:
         """Write and replace; OSError when the disk does not take it, and then the old file is untouched."""
         data = {
             "format": FORMAT,
-            "verdict": json.loads(stored.verdict.to_json()),
-            "decided": {k: json.loads(v.to_json()) for k, v in _newest(stored.decided).items()},
+            "verdict": asdict(stored.verdict),
+            "decided": {k: asdict(v) for k, v in _newest(stored.decided).items()},
             "parts": stored.parts,
             "prints": stored.prints,
             "digest": stored.digest,
             "handed_in": stored.handed_in,
             "source": stored.source,
         }
-        write_atomically(self.path(student), json.dumps(data, indent=1).encode("ascii"))
+        write_atomically(self.path(student), json.dumps(data, allow_nan=False).encode("ascii"))
 
 
 def _newest(decided: dict[str, Verdict]) -> dict[str, Verdict]:

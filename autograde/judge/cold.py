@@ -7,7 +7,6 @@ graded inside WSL or a container.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +22,7 @@ from autograde.judge import library
 from autograde.judge.answer import CALLBACK_CAPS
 from autograde.judge.leftovers import PREFIX, clear_leftovers
 from autograde.judge.limits import SOCKET_SECONDS, Limits
+from autograde.sandbox import folders
 
 # How often at most, and how far apart, to look for daemons.
 DAEMON_SCANS, DAEMON_SECONDS = 50, 0.01
@@ -68,7 +68,7 @@ class ColdWorker:
         self._kill_daemons()
         self.channel.close()
         status = self.process.wait()
-        _delete(self.private)
+        folders.delete(self.private)
         return status
 
     def _kill_daemons(self) -> None:
@@ -100,14 +100,7 @@ class ColdWorker:
         return ""
 
     def used_disk(self) -> int:
-        """Bytes in the worker's folders, and a page for each file; what is gone meanwhile counts nothing."""
-        used = 0
-        for name in ("home", "tmp"):
-            for folder, _, files in os.walk(self.private / name):
-                for file in files:
-                    with suppress(OSError):
-                        used += 4_096 + os.lstat(os.path.join(folder, file)).st_blocks * 512
-        return used
+        return folders.used(self.private / "home") + folders.used(self.private / "tmp")
 
 
 def start(limits: Limits) -> ColdWorker:
@@ -124,8 +117,8 @@ def start(limits: Limits) -> ColdWorker:
     ours, theirs = socket.socketpair()
     since = time.time() - CLOCK_SECONDS
     try:
-        for folder in (home, temporary, private / "lib"):
-            folder.mkdir()
+        for place in (home, temporary, private / "lib"):
+            place.mkdir()
         library.furnish(private / "lib", home)
         caps = [CALLBACK_CAPS.bytes, CALLBACK_CAPS.nodes]
         arguments = (theirs.fileno(), str(private), limits.memory_bytes, libraries, caps)
@@ -145,17 +138,9 @@ def start(limits: Limits) -> ColdWorker:
             )
     except BaseException:
         ours.close()
-        shutil.rmtree(private, ignore_errors=True)
+        folders.delete(private)
         raise
     finally:
         theirs.close()
     ours.settimeout(SOCKET_SECONDS)
     return ColdWorker(process, ours, private, since)
-
-
-def _delete(folder: Path) -> None:
-    """Delete a folder whatever its owner did to it: modes taken away, folders nested thousands deep."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for command in (["chmod", "-R", "u+rwX", str(folder)], ["rm", "-rf", str(folder)]):
-            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
 import psutil
+
+from autograde.sandbox import folders
 
 PREFIX = "submission-"  # the judge's process id and a random part follow
 
@@ -15,4 +16,4 @@ def clear_leftovers() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
         judge = folder.name.removeprefix(PREFIX).partition("-")[0]
         if judge.isdecimal() and not psutil.pid_exists(int(judge)):
-            shutil.rmtree(folder, ignore_errors=True)
+            folders.delete(folder)

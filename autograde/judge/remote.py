@@ -24,6 +24,7 @@ from autograde.judge.score_tests import n_trials
 from autograde.worker import codec, frames
 
 START_SECONDS = 120.0
+DYING_SECONDS = 2.0  # how long a process that closed its channel may take to end
 FORGED = "wrote to the grader's own channel; no answer needs that"
 OUT_OF_MEMORY = ("MemoryError", "can't allocate memory")
 
@@ -147,7 +148,7 @@ class RemoteWorker:
         """Kill the worker; without a reason given, its exit status is the reason."""
         if self.ended is not None:
             return
-        if end is None and not self.started.wait(5):
+        if end is None and not self.started.wait(DYING_SECONDS):
             end = AnswerEnded("student_error", "closed the grader's channel")
         status = self.started.kill()
         self.ended = end if end is not None else _cause_of_death(status)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from autograde.judge import library
 from autograde.judge.answer import CALLBACK_CAPS
 from autograde.judge.leftovers import PREFIX, clear_leftovers
 from autograde.judge.limits import SOCKET_SECONDS, Limits
+from autograde.sandbox import folders
 
 START_SECONDS = 120.0
 ANSWER_SECONDS = 60.0
@@ -51,7 +51,16 @@ class ForkServer:
         try:
             return cls._open(walls=True)
         except NoServer:
-            return cls._open(walls=False)
+            return cls.without_walls()
+
+    @classmethod
+    def without_walls(cls) -> ForkServer:
+        """The server alone; its children confine themselves with what needs no right of the system's.
+
+        Raises:
+            NoServer: it does not come up.
+        """
+        return cls._open(walls=False)
 
     @classmethod
     def _open(cls, walls: bool) -> ForkServer:
@@ -64,7 +73,7 @@ class ForkServer:
                 process = _launch(base, libraries, listener, ours, walls)
         except OSError as error:
             os.close(theirs)
-            shutil.rmtree(base, ignore_errors=True)
+            folders.delete(base)
             raise NoServer(str(error)) from None
         finally:
             os.close(ours)
@@ -85,7 +94,7 @@ class ForkServer:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
-        shutil.rmtree(self.base, ignore_errors=True)
+        folders.delete(self.base)
 
 
 def _launch(
@@ -158,7 +167,8 @@ class Link:
         finally:
             theirs.close()
         ours.settimeout(SOCKET_SECONDS)
-        return WarmWorker(self, reply["child"], handles[0], ours)
+        private = None if reply["capped"] else Path(reply["private"])
+        return WarmWorker(self, reply["child"], handles[0], ours, private)
 
     def ask(self, request: dict, descriptors: list[int] | None = None) -> tuple[dict, list[int]]:
         try:
@@ -177,11 +187,14 @@ class Link:
 class WarmWorker:
     """A worker that the server forked; its handle tells when it ends, whoever the parent is."""
 
-    def __init__(self, link: Link, number: int, handle: int, channel: socket.socket) -> None:
+    def __init__(
+        self, link: Link, number: int, handle: int, channel: socket.socket, private: Path | None
+    ) -> None:
         self.link = link
         self.number = number
         self.handle = handle
         self.channel = channel
+        self.private = private  # where the system does not cap what it holds
         self.library = link.library
         self.pid = _pid_of(handle)
 
@@ -206,7 +219,7 @@ class WarmWorker:
         return ""
 
     def used_disk(self) -> int:
-        return 0
+        return 0 if self.private is None else folders.used(self.private)
 
 
 def _pid_of(handle: int) -> int:

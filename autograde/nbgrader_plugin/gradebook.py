@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import nbformat
 from nbformat import NotebookNode
 from nbgrader import utils
 from nbgrader.api import (
@@ -120,13 +119,13 @@ class GradebookWriter:
         for old in submitted.parent.glob("*.ipynb"):
             old.unlink()
         # As it came: nbformat would renew ids that are there twice; ASCII escapes what UTF-8 cannot hold.
-        _replace(submitted, json.dumps(record.notebook, indent=1).encode("ascii"))
+        _replace(submitted, json.dumps(record.notebook).encode("ascii"))
         graded = repair(record.notebook, self.master).notebook
         for cell in graded.cells:
             cell.source = writable(cell.source)
         fill_in(graded, record.verdict)
         autograded = self.root.autograded(record.student, self.week)
-        _replace(autograded, nbformat.v4.writes(graded).encode("utf-8", "replace"))
+        _replace(autograded, json.dumps(graded).encode("ascii"))
         if record.handed_in:
             moment = datetime.fromtimestamp(record.handed_in, UTC).strftime("%Y-%m-%d %H:%M:%S.%f UTC\n")
             for path in (submitted, autograded):
@@ -170,14 +169,15 @@ class GradebookWriter:
         )
         submission = found.one_or_none()
         if submission is None:
-            submission = SubmittedAssignment(assignment=assignment, student_id=student)
-            for notebook in assignment.notebooks:
-                made = SubmittedNotebook(notebook=notebook, assignment=submission)
-                for cell in notebook.grade_cells + notebook.task_cells:
-                    Grade(cell=cell, notebook=made)
-                for cell in notebook.solution_cells + notebook.task_cells:
-                    Comment(cell=cell, notebook=made)
-            self.book.db.add(submission)
+            with self.book.db.no_autoflush:
+                submission = SubmittedAssignment(assignment=assignment, student_id=student)
+                for notebook in assignment.notebooks:
+                    made = SubmittedNotebook(notebook=notebook, assignment=submission)
+                    for cell in notebook.grade_cells + notebook.task_cells:
+                        Grade(cell=cell, notebook=made)
+                    for cell in notebook.solution_cells + notebook.task_cells:
+                        Comment(cell=cell, notebook=made)
+                self.book.db.add(submission)
             self.book.db.flush()
         return submission
 
@@ -216,8 +216,8 @@ def gradebook_url(root: CourseRoot, settings: Settings) -> str:
 
 def is_folder_name(student: str) -> bool:
     """Whether nbgrader can keep a folder under this id."""
-    odd = student in ("", ".", "..") or student != student.strip()
-    return not odd and not any(c in student for c in "/\\\0\n")
+    odd = student in ("", ".", "..") or student != student.strip() or not student.isprintable()
+    return not odd and len(student) <= 100 and not any(c in student for c in "/\\\0\n")
 
 
 def _score(grade: Grade) -> float:

@@ -19,7 +19,7 @@ from . import kernel
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, KILL = 0x7FFF0000, 0x80000000
-REFUSE, UNKNOWN = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+REFUSE, UNKNOWN, PRETEND = (0x00050000 | code for code in (errno.EPERM, errno.ENOSYS, 0))
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, ARGUMENT = 0, 4, 16  # offsets in the data that the kernel shows to the filter
 X32 = 0x40000000
@@ -44,6 +44,14 @@ REFUSED = (
     "reboot", "request_key", "semget", "setdomainname", "sethostname", "setns", "setpriority",
     "settimeofday", "shmat", "shmget", "socket", "swapoff", "swapon", "syslog", "sysfs", "tkill", "umount2",
     "unshare", "uselib", "userfaultfd", "vhangup",
+)  # fmt: skip
+
+# Modes, owners and times of files: Landlock lets them be changed even where it lets nothing be read. Library
+# functions set them as they copy and unpack, so these calls seem to work, and do nothing.
+PRETENDED = (
+    "chmod", "chown", "fchmod", "fchmodat", "fchmodat2", "fchown", "fchownat", "fremovexattr", "fsetxattr",
+    "futimesat", "lchown", "lremovexattr", "lsetxattr", "removexattr", "setxattr", "utime", "utimensat",
+    "utimes",
 )  # fmt: skip
 
 
@@ -102,6 +110,8 @@ def program(pid: int) -> bytes:
     code += _on("prctl", [*death, _step(RETURN, ALLOW)])
     for name in (*REFUSED, *PROCESSES):
         code += _on(name, [_step(RETURN, REFUSE)])
+    for name in PRETENDED:
+        code += _on(name, [_step(RETURN, PRETEND)])
     return b"".join([*code, _step(RETURN, ALLOW)])
 
 

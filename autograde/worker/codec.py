@@ -165,8 +165,8 @@ class _Writer:
         name = str(value.dtype).removeprefix("torch.")
         if name not in _TORCH_DTYPES or value.layout is not torch.strided or value.is_meta:
             raise Unencodable(f"a tensor of dtype {name} and layout {value.layout}")
+        self.grow(value.numel() * value.element_size())  # a view may claim more than there is
         flat = value.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
-        self.grow(flat.numel() * flat.element_size())
         raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         return {"T": name, "S": list(value.shape), "n": self.buffer(raw, counted=True)}
 

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..sandbox import confine, identity, namespaces, resources
+from ..sandbox import confine, folders, identity, namespaces, resources
 
 DISK_BYTES, DISK_FILES = 512 * 2**20, 20_000
 MAX_REQUEST = 4_096
@@ -138,7 +138,7 @@ class Server:
             self.clean(child)
             raise
         judge.children[child.number] = child
-        return {"child": child.number}, [handle]
+        return {"child": child.number, "private": str(child.private), "capped": child.mounted}, [handle]
 
     def furnish(self, child: Child, user: int | None) -> None:
         child.private.mkdir(mode=0o700)
@@ -189,7 +189,7 @@ class Server:
             namespaces.unmount(child.private)
             child.private.rmdir()
         else:
-            shutil.rmtree(child.private, ignore_errors=True)
+            folders.delete(child.private)
 
 
 def main(listener: int, lifeline: int, base: str, libraries: list[str], walls: bool) -> None:

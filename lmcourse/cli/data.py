@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from lmcourse.errors import CourseError
@@ -13,8 +14,17 @@ HELP = "Fetch texts, make token files of them for training, look into these."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_get(actions)
     _add_prepare(actions)
     _add_info(actions)
+
+
+def _add_get(actions: argparse._SubParsersAction) -> None:
+    text = "Download a known text. A download that broke off goes on; the checksum is compared."
+    get = actions.add_parser("get", help="download a known text", description=text)
+    get.add_argument("name", metavar="NAME", help="shakespeare (1 MB) or tinystories (2.2 GB)")
+    get.add_argument("--out", metavar="DIR", help="folder (default: datasets/NAME)")
+    get.add_argument("--mirror", metavar="URL", default="", help="address of a folder with the same files")
 
 
 def _add_prepare(actions: argparse._SubParsersAction) -> None:
@@ -64,7 +74,21 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CourseError: any mistake in the options or in the files.
     """
-    return {"prepare": _prepare, "info": _info}[args.action](args)
+    return {"get": _get, "prepare": _prepare, "info": _info}[args.action](args)
+
+
+def _get(args: argparse.Namespace) -> int:
+    from lmcourse.data.fetch import get
+    from lmcourse.data.sources import SOURCES
+
+    if args.name not in SOURCES:
+        raise CourseError(f"NAME: expected {' or '.join(SOURCES)}, got {args.name!r}")
+    folder = Path(args.out or f"datasets/{args.name}")
+    for source in SOURCES[args.name]:
+        path = get(source, folder, sys.stderr, print, args.mirror)
+        print(f"{path}: {path.stat().st_size:,} bytes; {source.terms}")
+    print(f"lmcourse data prepare {folder} --out {folder}-tokens")
+    return 0
 
 
 def _prepare(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import NoReturn
 from lmcourse import __version__
 from lmcourse.errors import CourseError
 
-COMMANDS = ("data", "train", "sample", "params", "check")
+COMMANDS = ("data", "train", "eval", "compare", "sample", "show", "trace", "params", "check", "doctor")
 NO_MEMORY = "can't allocate memory"  # torch has no exception of its own for this on a processor
 
 

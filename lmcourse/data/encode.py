@@ -99,15 +99,16 @@ def encoded(
 
 def encode(tokenizer: Tokenizer, eos: int | None, chunk: Chunk) -> Ids:
     """The ids of a chunk by side, each (N,) uint32."""
-    ids: dict[str, list[int]] = {TRAIN: [], VALIDATION: []}
+    ids: dict[str, list[np.ndarray]] = {side: [np.empty(0, np.uint32)] for side in (TRAIN, VALIDATION)}
+    end = np.array([eos or 0], np.uint32)
     for place, part in zip(chunk.places, chunk.parts, strict=True):
         try:
-            ids[part.side] += tokenizer.encode(part.text)
+            ids[part.side].append(tokenizer.encode_array(part.text))
         except CourseError as problem:
             raise CourseError(f"{place}: {problem}") from None
         if part.ends and eos is not None:
-            ids[part.side].append(eos)
-    return {side: np.array(values, np.uint32) for side, values in ids.items()}
+            ids[part.side].append(end)
+    return {side: np.concatenate(pieces) for side, pieces in ids.items()}
 
 
 _own: list[Any] = []  # of a worker process: its tokenizer and the id that closes a document

@@ -22,6 +22,7 @@ from lmcourse.data.survey import LISTED, Survey, survey, tokenizer_for
 from lmcourse.errors import CourseError
 from lmcourse.packing import TokenFileWriter
 from lmcourse.tokenizers import Tokenizer, load_tokenizer
+from lmcourse.tokenizers.bpe import BYTES, MAX_IDS
 
 PLAN, PROGRESS = "prepare.json", "progress.json"
 HELD_OUT = 2_000_000  # characters of the validation part where nobody names a share, at most a tenth
@@ -50,6 +51,11 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.validation is not None and not 0 < self.validation < 1:
             raise CourseError(f"validation: expected a share between 0 and 1, got {self.validation}")
+        if self.tokenizer == "bpe" and not BYTES < self.vocabulary <= MAX_IDS:
+            raise CourseError(
+                f"vocabulary: expected {BYTES + 1} (256 bytes and the end of a document) to {MAX_IDS:,} ids "
+                f"for bpe, got {self.vocabulary}"
+            )
         if self.split not in ("", *SPLITS):
             raise CourseError(f"split: expected {' or '.join(SPLITS)}, got {self.split!r}")
         if self.tokenizer not in KINDS and not Path(self.tokenizer).exists():
@@ -107,7 +113,7 @@ def _enter(folder: Path, plan: dict[str, Any], overwrite: bool) -> None:
         changed = [name for name in plan if old.get("plan", {}).get(name) != plan[name]]
         if not changed:
             return
-        if not overwrite:
+        if "found" in old and not overwrite:  # without it, only a survey has begun
             raise CourseError(
                 f"{folder}: holds data made with another {' and '.join(changed)}; name another folder, or "
                 "replace it with --overwrite"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from lmcourse.errors import CourseError
 from lmcourse.model import Transformer
@@ -40,16 +44,40 @@ def evaluate(model: Transformer, batches: Iterable[Batch]) -> Evaluation:
         CourseError: no token counts.
     """
     total, tokens = 0.0, 0
+    with evaluating(model):
+        for batch in batches:
+            logits = model(batch.inputs, batch.positions, batch.doc_id)  # (B, T, V)
+            total += masked_cross_entropy(logits, batch.targets, batch.keep, count=1).item()
+            tokens += batch.count
+    if tokens == 0:
+        raise CourseError("batches: no token counts, so there is no loss; give a longer validation set")
+    return Evaluation(total / tokens, tokens)
+
+
+def target_nats(model: Transformer, batches: Iterable[Batch]) -> np.ndarray:
+    """(M,) float64 loss of each counted target, in the order of the batches and of their rows.
+
+    As `evaluate`, whose loss is the mean of these.
+    """
+    parts = [np.empty(0)]
+    with evaluating(model):
+        for batch in batches:
+            logits = model(batch.inputs, batch.positions, batch.doc_id)  # (B, T, V)
+            kept = slice(None) if batch.keep is None else batch.keep.flatten()
+            nats = F.cross_entropy(
+                logits.float().flatten(0, 1)[kept], batch.targets.flatten()[kept], reduction="none"
+            )
+            parts.append(nats.double().cpu().numpy())
+    return np.concatenate(parts)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout and gradients inside; the model's mode is as before behind it."""
     training = model.training
     model.eval()
     try:
         with torch.inference_mode():
-            for batch in batches:
-                logits = model(batch.inputs, batch.positions, batch.doc_id)  # (B, T, V)
-                total += masked_cross_entropy(logits, batch.targets, batch.keep, count=1).item()
-                tokens += batch.count
+            yield
     finally:
         model.train(training)
-    if tokens == 0:
-        raise CourseError("batches: no token counts, so there is no loss; give a longer validation set")
-    return Evaluation(total / tokens, tokens)

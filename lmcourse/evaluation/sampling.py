@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lmcourse.errors import CourseError
 from lmcourse.evaluation.choice import Choice
+from lmcourse.evaluation.loss import evaluating
 from lmcourse.model import KeyValueCache, Transformer
 
 PREFILL = 512  # tokens of a prompt that are computed at once
@@ -54,18 +55,13 @@ def generate(
         raise CourseError(f"tokens: expected 0 or more, got {tokens}")
     choice = Choice(temperature, top_k, top_p)
     ids = list(prompt)
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            reader = Reader(model)
-            for _ in range(tokens):
-                token = choice.pick(reader.next_logits(ids), generator)
-                if token == stop:
-                    break
-                ids.append(token)
-    finally:
-        model.train(training)
+    with evaluating(model):
+        reader = Reader(model)
+        for _ in range(tokens):
+            token = choice.pick(reader.next_logits(ids), generator)
+            if token == stop:
+                break
+            ids.append(token)
     return ids[len(prompt) :]
 
 

@@ -17,13 +17,15 @@ def identify(notebook: NotebookNode, master: Master) -> list[MasterCell | None]:
     """For each cell of the submission the cell of the master that it is, or None for a student's own.
 
     Tried in turn: nbgrader's id, the notebook format's cell id, exercise and role in the metadata, equal
-    text, and for answers the names that the cell defines. Several cells can be the same one: copies.
+    text, for answers the names that the cell defines, and at last the place between known cells. Several
+    cells can be the same one: copies.
     """
     by_marks = _Marks(master)
     found = [by_marks(cell) for cell in notebook.cells]
     taken = {m.index for m in found if m is not None}
     _by_text(notebook, master, found, taken)
     _by_names(notebook, master, found, taken)
+    _by_place(notebook, master, found, taken)
     _swap_back(notebook, master, found)
     return found
 
@@ -74,6 +76,24 @@ def _by_names(
         for place, answer in zip(places, free, strict=False):
             found[place] = answer
             taken.add(answer.index)
+
+
+def _by_place(
+    notebook: NotebookNode, master: Master, found: list[MasterCell | None], taken: set[int]
+) -> None:
+    """An answer without marks or names, as a written one, is the only unknown cell of its kind at its place.
+
+    Its place is between the nearest known cells before and behind it in the master.
+    """
+    for lost in (c for c in master.cells if c.role in ("answer", "written") and c.index not in taken):
+        known = {m.index: place for place, m in enumerate(found) if m is not None}
+        before = [known[i] for i in known if i < lost.index]
+        behind = [known[i] for i in known if i > lost.index]
+        inside = range(max(before, default=-1) + 1, min(behind, default=len(found)))
+        free = [p for p in inside if found[p] is None and notebook.cells[p].cell_type == lost.cell.cell_type]
+        if len(free) == 1 and notebook.cells[free[0]].source.strip():
+            found[free[0]] = lost
+            taken.add(lost.index)
 
 
 def _swap_back(notebook: NotebookNode, master: Master, found: list[MasterCell | None]) -> None:

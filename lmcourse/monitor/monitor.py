@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lmcourse.monitor.layers import parameters_by_layer
-from lmcourse.monitor.probe import probe
+from lmcourse.monitor.probe import Probe, probe
 from lmcourse.packing import Batch
 
 EVERY = 20  # steps
@@ -82,12 +82,12 @@ class Monitor:
                 "update_ratio": change / weight if weight else None,
             }
         self._before = {}
-        seen = probe(self._model, self._batches[0])
+        seen = probe(self._model, self._batches[0]) if self._batches else Probe({}, {})  # a rank without rows
         return {
             "clip_share": self._clipped / self._steps,
             "data_hash": data_hash(self._batches),
             "loss_scale": scale,
-            "attention_logit_max": max(map(max, seen.attention_logits.values())),
+            "attention_logit_max": max(map(max, seen.attention_logits.values()), default=None),
             "attention_logits": seen.attention_logits,
             "dead_units": seen.dead_units,
             "layers": self._figures,

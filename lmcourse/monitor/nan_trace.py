@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -64,9 +64,6 @@ class NanReport:
         if self.gradient:
             return "the backward pass: gradients grew out of range; look at the attention logits and the rate"
         return "nothing lasting: it did not happen again"
-
-    def to_values(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def find_non_finite(

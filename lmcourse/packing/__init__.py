@@ -1,7 +1,7 @@
 """From documents to batches: streams, rows, windows, masks, bins and token files."""
 
 from lmcourse.packing.batch import Batch, document_batch, plain_batch
-from lmcourse.packing.bins import ffd_pack
+from lmcourse.packing.bins import best_fit_pack, ffd_pack
 from lmcourse.packing.masks import document_ids, document_mask, positions_and_loss_mask
 from lmcourse.packing.row_index import PADDING, consecutive_rows, document_rows
 from lmcourse.packing.row_pages import RowPages
@@ -17,6 +17,7 @@ __all__ = [
     "TokenFile",
     "TokenFileWriter",
     "TokenStream",
+    "best_fit_pack",
     "consecutive_rows",
     "document_batch",
     "document_ids",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from lmcourse.errors import CourseError
+
+Packer = Callable[[Sequence[int], int], list[list[int]]]
 
 
 def ffd_pack(lengths: Sequence[int], T: int) -> list[list[int]]:
@@ -25,24 +27,44 @@ def ffd_pack(lengths: Sequence[int], T: int) -> list[list[int]]:
     Raises:
         CourseError: a length below 1.
     """
+    return _pack(lengths, T, lambda number, room: (number, room))
+
+
+def best_fit_pack(lengths: Sequence[int], T: int) -> list[list[int]]:
+    """Best-fit decreasing: longest document first, each into the fullest open bin that has room.
+
+    Of bins with equal room the first is taken. The worst case is that of first-fit decreasing.
+
+    Args, returns and raises: as `ffd_pack`.
+    """
+    return _pack(lengths, T, lambda number, room: (room, number))
+
+
+def _pack(
+    lengths: Sequence[int], T: int, preference: Callable[[int, int], tuple[int, int]]
+) -> list[list[int]]:
+    """Longest first, each into the bin with the smallest preference, made of its number and its room."""
     if len(lengths) and min(lengths) < 1:
         raise CourseError(f"lengths: a document has at least 1 token, got {min(lengths)}")
     bins: list[list[int]] = []
-    # The open bins by the room they have left, each a heap of bin numbers: the first bin with room for n
-    # tokens is the smallest number on top of the heaps n..T. Asking every bin takes time with the square.
+    # The open bins by the room they have left, each a heap of bin numbers: of the bins with equal room the
+    # first is on top, so there are no more than T + 1 to choose from. Asking every bin takes time with the
+    # square.
     by_room: list[list[int]] = [[] for _ in range(max(T, 0) + 1)]
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):  # stable: ties keep their order
         length = lengths[index]
         if length > T:
             continue
-        first, room = min(
-            ((heap[0], room) for room, heap in enumerate(by_room) if heap and room >= length),
-            default=(len(bins), T),
+        room = min(
+            (room for room in range(length, T + 1) if by_room[room]),
+            key=lambda room: preference(by_room[room][0], room),
+            default=None,
         )
-        if first == len(bins):
+        if room is None:
+            number, room = len(bins), T
             bins.append([])
         else:
-            heappop(by_room[room])
-        bins[first].append(index)
-        heappush(by_room[room - length], first)
+            number = heappop(by_room[room])
+        bins[number].append(index)
+        heappush(by_room[room - length], number)
     return bins

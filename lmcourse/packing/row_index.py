@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from lmcourse.errors import CourseError
-from lmcourse.packing.bins import ffd_pack
+from lmcourse.packing.bins import Packer, ffd_pack
 
 PADDING = -1
 
 
-def document_rows(tokens: np.ndarray, eos: int, T: int) -> Tensor:
-    """Rows of whole documents: first-fit decreasing over the documents, each with the eos that closes it.
+def document_rows(tokens: np.ndarray, eos: int, T: int, packer: Packer = ffd_pack) -> Tensor:
+    """Rows of whole documents, packed each with the eos that closes it.
 
     Every token but the first of each document is a target exactly once. A document of more than T+1 tokens is
     cut into pieces; each begins with the last token of the one before, so that no target is lost, and the
@@ -23,6 +23,7 @@ def document_rows(tokens: np.ndarray, eos: int, T: int) -> Tensor:
         tokens: (N,) integer stream.
         eos: id of the end-of-document token.
         T: tokens per row that the model sees.
+        packer: puts documents into rows, by their lengths.
 
     Returns:
         (R, T+1) int64 places in the stream; PADDING where a row has room left.
@@ -38,7 +39,7 @@ def document_rows(tokens: np.ndarray, eos: int, T: int) -> Tensor:
     ]
     # A piece without eos at its end fills its row alone: what came next would be taken for its continuation.
     room = [end - start if tokens[end - 1] == eos else T + 1 for start, end in pieces]
-    bins = ffd_pack(room, T + 1)
+    bins = packer(room, T + 1)
     rows = np.full((len(bins), T + 1), PADDING, dtype=np.int64)
     for row, members in zip(rows, bins, strict=True):
         column = 0

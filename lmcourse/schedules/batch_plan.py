@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lmcourse.errors import CourseError
 
-# Share of the run, in tenths, before which rows have this fraction of the context.
+# Share of the lengthening, in thirds, before which rows have this fraction of the context.
 SHORTER = ((1, 4), (3, 2))
 
 
@@ -14,17 +14,17 @@ SHORTER = ((1, 4), (3, 2))
 class BatchPlan:
     """How many rows of how many tokens each step takes.
 
-    With `lengthen`, rows have a quarter of the context during the first tenth of the run and half of it until
-    three tenths, and there are as many more of them, so that every step has the same number of tokens: the
+    With `lengthen`, rows have a quarter of the context during the first third of those steps and half of it
+    during the rest, and there are as many more of them, so that every step has the same number of tokens: the
     learning rate keeps its meaning, attention is cheaper, and early steps are calmer (Li et al. 2021,
-    arXiv:2108.06084). With `ramp`, the number of rows grows in a line from `first_rows` at step 0 to `rows`
-    at step `ramp`. Both together multiply.
+    arXiv:2108.06084). It is a number of steps, not a share, so that a run can be made longer. With `ramp`,
+    the number of rows grows in a line from `first_rows` at step 0 to `rows` at step `ramp`. Both together
+    multiply.
 
     Attributes:
         rows: rows of `context` tokens in a step.
         context: longest row, in tokens.
-        total: steps of the run.
-        lengthen: start with shorter rows.
+        lengthen: steps with shorter rows; 0 does without.
         shortest: no row is planned shorter than this, in tokens.
         ramp: steps over which the batch grows; 0 does without.
         first_rows: rows of step 0 where it grows.
@@ -35,18 +35,18 @@ class BatchPlan:
 
     rows: int
     context: int
-    total: int
-    lengthen: bool = False
+    lengthen: int = 0
     shortest: int = 64
     ramp: int = 0
     first_rows: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("rows", "context", "total", "shortest", "first_rows"):
+        for name in ("rows", "context", "shortest", "first_rows"):
             if getattr(self, name) < 1:
                 raise CourseError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.ramp < 0:
-            raise CourseError(f"ramp: expected 0 steps or more, got {self.ramp}")
+        for name in ("lengthen", "ramp"):
+            if getattr(self, name) < 0:
+                raise CourseError(f"{name}: expected 0 steps or more, got {getattr(self, name)}")
         if self.ramp and self.first_rows > self.rows:
             raise CourseError(f"first_rows: {self.first_rows} to start with, but only {self.rows} at the end")
         for length in {self._shortened(fraction) for _, fraction in SHORTER} if self.lengthen else ():
@@ -60,10 +60,9 @@ class BatchPlan:
 
     def length_at(self, step: int) -> int:
         """Tokens in a row."""
-        if self.lengthen:
-            for tenths, fraction in SHORTER:
-                if 10 * step < tenths * self.total:
-                    return self._shortened(fraction)
+        for thirds, fraction in SHORTER:
+            if 3 * step < thirds * self.lengthen:
+                return self._shortened(fraction)
         return self.context
 
     def rows_at(self, step: int) -> int:

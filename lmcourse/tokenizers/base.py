@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from lmcourse.errors import CourseError
 
 FORMAT = "lmcourse tokenizer"
@@ -50,6 +52,10 @@ class Tokenizer:
             CourseError: the vocabulary cannot spell something in `text`; the message names it and its place.
         """
         raise NotImplementedError
+
+    def encode_array(self, text: str) -> np.ndarray:
+        """The ids of `encode` as (N,) uint32, for much text at once."""
+        return np.array(self.encode(text), np.uint32)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; ends of documents add nothing, bytes that are no UTF-8 become U+FFFD.

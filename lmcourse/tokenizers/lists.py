@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from lmcourse.errors import CourseError
 from lmcourse.tokenizers.base import Tokenizer, check_text, check_texts
 from lmcourse.tokenizers.words import split_words
@@ -65,6 +67,20 @@ class CharTokenizer(_ListTokenizer):
 
     kind = "char"
     unit = "character"
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        super().__init__(pieces)
+        size = max(map(ord, pieces), default=0) + 2
+        self._table = np.full(size, len(pieces), np.uint32)  # id by code point
+        self._table[[ord(piece) for piece in pieces]] = np.arange(len(pieces))
+
+    def encode_array(self, text: str) -> np.ndarray:
+        check_text(text)
+        points = np.frombuffer(text.encode("utf-32-le"), "<u4")
+        ids = self._table[np.minimum(points, len(self._table) - 1)]
+        if (ids == len(self.pieces)).any():
+            self.encode(text)  # names what is unknown
+        return ids
 
     @staticmethod
     def split(text: str) -> Sequence[str]:

@@ -47,7 +47,7 @@ def window_batches(tokens: np.ndarray, rows_at: RowsAt, T: int, seed: int, eos: 
     def batch_at(step: int) -> Batch:
         B = len(rows_at(step))
         rows = take_rows(tokens, sample_places(len(tokens), B, T, generator_for(seed, step)))
-        return plain_batch(rows) if eos is None else document_batch(rows, eos)
+        return _batch(rows, eos)
 
     return batch_at
 
@@ -129,8 +129,14 @@ class ValidationSet:
 
     def _batch(self, rows: Tensor) -> Batch:
         tokens = take_rows(self._tokens, rows, self._eos or 0)
-        return plain_batch(tokens) if self._eos is None else document_batch(tokens, self._eos)
+        return _batch(tokens, self._eos)
 
     def _keep(self, rows: Tensor) -> Tensor:
         keep = self._batch(rows).keep
         return torch.ones_like(rows[:, 1:], dtype=torch.bool) if keep is None else keep
+
+
+def _batch(rows: Tensor, eos: int | None) -> Batch:
+    """Rows inside one document need no mask; that is most rows of a long text."""
+    inside = eos is None or not (rows[:, :-1] == eos).any()
+    return plain_batch(rows) if inside else document_batch(rows, eos)

@@ -38,7 +38,7 @@ def save_checkpoint(
     step: int,
     contents: Contents,
     facts: Mapping[str, Any] | None = None,
-    keep: Collection[int] = (),
+    keep: Collection[int | None] = (),
 ) -> Path:
     """Write a checkpoint, make it the latest and remove what is not needed any more.
 
@@ -170,7 +170,7 @@ def _latest_first(run: Path) -> list[Path]:
     return sorted(list_checkpoints(run), key=lambda c: (c.name == latest, _step(c)), reverse=True)
 
 
-def _not_needed(run: Path, newest: Path, keep: set[int]) -> list[Path]:
+def _not_needed(run: Path, newest: Path, keep: set[int | None]) -> list[Path]:
     checkpoints = list_checkpoints(run)
     before = [c for c in checkpoints if _step(c) < _step(newest)]
     manifests = {}

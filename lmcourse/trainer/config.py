@@ -146,8 +146,7 @@ class TrainConfig:
         plan = BatchPlan(
             self.batch,
             self.context,
-            max(1, 10 * self.lengthen // 3),  # rows are whole after three tenths of this
-            self.lengthen > 0,
+            self.lengthen,
             self.shortest,
             self.ramp,
             self.first_rows,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from lmcourse.corpora import MarkovCorpus, RegimeDocs, StoryGrammar
 from lmcourse.corpora.text_files import read_documents
+from lmcourse.data.prepared import Prepared, open_prepared
 from lmcourse.errors import CourseError
 from lmcourse.packing import TokenStream, join_documents, split_tail
 from lmcourse.packing.token_file import DTYPES, token_dtype
@@ -31,6 +33,7 @@ class TrainingData:
         tokenizer: None where the tokens are bare numbers.
         oracle: (len(validation),) float64, the nats that the true distribution gives each validation token,
             knowing its document so far; None where the truth is not known.
+        prepared: the folder that the streams stay in; None where they are the run's own.
     """
 
     train: np.ndarray | TokenStream
@@ -39,6 +42,7 @@ class TrainingData:
     eos: int | None
     tokenizer: Tokenizer | None
     oracle: np.ndarray | None
+    prepared: Path | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -145,8 +149,8 @@ def _markov(config: TrainConfig) -> TrainingData:
 def _text(config: TrainConfig) -> TrainingData:
     texts = read_documents(config.text)
     if config.tokenizer == "bpe":
-        tokenizer = BPETokenizer.train(texts, vocab_size=config.vocabulary)
-    else:
+        tokenizer = BPETokenizer.train(_head(texts, config.validation), vocab_size=config.vocabulary)
+    else:  # of all the text: these have no id for what is unknown, so they would stop at it
         tokenizer = {"char": CharTokenizer, "word": WordTokenizer}[config.tokenizer].train(texts)
     docs = [tokenizer.encode(text) for text in texts]
     if len(docs) == 1:  # nothing to close: the tail of one text is cut off as it comes
@@ -157,7 +161,41 @@ def _text(config: TrainConfig) -> TrainingData:
     return TrainingData(train, validation, tokenizer.vocab_size, tokenizer.eos_id, tokenizer, None)
 
 
-_BUILDERS = {"stories": _stories, "regimes": _regimes, "markov": _markov, "text": _text}
+def _head(texts: list[str], held_out: float) -> list[str]:
+    """The texts without a share of the characters at the end: no tokenizer learns from what is held out."""
+    left = sum(map(len, texts)) - int(sum(map(len, texts)) * held_out)
+    head = []
+    for text in texts:
+        head.append(text[:left])
+        left = max(0, left - len(text))
+    return head
+
+
+def _prepared(config: TrainConfig) -> TrainingData:
+    return data_of(open_prepared(config.data))
+
+
+def data_of(prepared: Prepared) -> TrainingData:
+    """The streams of prepared data, left on the disk."""
+    train, validation = prepared.train, prepared.validation
+    return TrainingData(
+        train.stream,
+        validation.stream,
+        train.vocab_size,
+        train.eos,
+        prepared.tokenizer,
+        None,
+        prepared.folder,
+    )
+
+
+_BUILDERS = {
+    "stories": _stories,
+    "regimes": _regimes,
+    "markov": _markov,
+    "text": _text,
+    "prepared": _prepared,
+}
 
 
 def _joined(train, validation, vocab_size: int, eos: int, tokenizer, oracle: np.ndarray) -> TrainingData:

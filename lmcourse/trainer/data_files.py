@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from lmcourse.data.prepared import open_prepared
 from lmcourse.errors import CourseError
 from lmcourse.packing import TokenFile, write_token_file
 from lmcourse.tokenizers import load_tokenizer
-from lmcourse.trainer.data import TrainingData
+from lmcourse.trainer.data import TrainingData, data_of
 
 
 def save_data(data: TrainingData, run: Path) -> None:
     """Write tokenizer.json (where there is one) and the streams, in the folder data, into a run's folder.
+
+    Of prepared data, which may be large, only the place is written.
 
     Raises:
         CourseError: an id outside the vocabulary.
@@ -23,8 +26,9 @@ def save_data(data: TrainingData, run: Path) -> None:
     folder = run / "data"
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = data.tokenizer.fingerprint if data.tokenizer else ""
-    write_token_file(folder / "train.tokens", data.train, data.vocab_size, tokenizer, data.eos)
-    write_token_file(folder / "validation.tokens", data.validation, data.vocab_size, tokenizer, data.eos)
+    if data.prepared is None:
+        write_token_file(folder / "train.tokens", data.train, data.vocab_size, tokenizer, data.eos)
+        write_token_file(folder / "validation.tokens", data.validation, data.vocab_size, tokenizer, data.eos)
     if data.tokenizer:
         data.tokenizer.save(run / "tokenizer.json")
     if data.oracle is not None:
@@ -34,6 +38,7 @@ def save_data(data: TrainingData, run: Path) -> None:
         "vocab_size": data.vocab_size,
         "eos": data.eos,
         "fingerprint": data.fingerprint,
+        "prepared": str(data.prepared.resolve()) if data.prepared else None,
     }
     (folder / "data.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
 
@@ -51,6 +56,14 @@ def load_data(run: Path) -> TrainingData:
         vocab_size, eos, fingerprint = (summary[key] for key in ("vocab_size", "eos", "fingerprint"))
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise CourseError(f"{folder}: the run's data cannot be read ({error}); start the run again") from None
+    if summary.get("prepared"):
+        data = data_of(open_prepared(summary["prepared"]))
+        if data.fingerprint != fingerprint:
+            raise CourseError(
+                f"{summary['prepared']}: holds other data than those that {run} was begun with; prepare the "
+                "same files again, or start the run again"
+            )
+        return data
     path = run / "tokenizer.json"
     if summary.get("tokenizer") and not path.exists():
         raise CourseError(f"{path}: the run's tokenizer is missing; restore the file, or start the run again")

@@ -8,6 +8,27 @@ from typing import Any
 from lmcourse.errors import CourseError
 from lmcourse.trainer.config import CORPORA, TrainConfig
 
+_TEXT = {
+    "validation": 0.1,
+    "batches": "windows",
+    "context": 64,
+    "layers": 4,
+    "heads": 4,
+    "width": 128,
+    "mlp": "relu2",
+    "gains": False,
+    "init": "zero",
+    "steps": 500,
+    "batch": 64,
+    "optimizer": "muon",
+    "lr": 5e-3,
+    "adamw_lr": 4e-3,
+    "schedule": "wsd",
+    "decay_share": 0.5,
+    "lr_floor": 0.0,
+    "evaluate_every": 250,
+    "save_every": 250,
+}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "stories": {},
     "markov": {
@@ -35,20 +56,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "evaluate_every": 250,
         "save_every": 250,
     },
-    "text": {
-        "tokenizer": "char",
-        "validation": 0.1,
-        "batches": "windows",
-        "context": 64,
-        "layers": 4,
-        "heads": 4,
-        "width": 128,
-        "steps": 2000,
-        "batch": 12,
-        "lr": 3e-3,
-        "evaluate_every": 500,
-        "save_every": 500,
-    },
+    "text": {"tokenizer": "char", **_TEXT},
+    "prepared": _TEXT,
 }
 
 

@@ -21,6 +21,7 @@ OWN = (
     "events.jsonl",
     "monitor.jsonl",
     "traces",
+    "run.png",
     "checkpoints",
     "latest",
 )

@@ -51,10 +51,11 @@ class Session:
         batch_at, self._validation = batches_of(config, data)
         self._loader = Loader(batch_at, config.loader_workers)
         self._schedule = config.lr_schedule()
+        self._end_of_plateau = self._schedule.decay_start if self._schedule.kind == "wsd" else None
         self.floor = None if data.oracle is None else self._validation.mean_over_targets(data.oracle)
         self._watch = Watch(state.model, state.optimizer, state.rule, state.monitor, folder, config.clip)
         self._saved_at = state.batch  # the state after this batch is on the disk, or is the beginning
-        self._keep = {state.step}  # checkpoints that may be needed again
+        self._loaded = state.step  # may be needed again
         self._records: Records = NoRecords()
         if ranks.is_main:
             self._records = Records(folder, config.steps, state.step, state.batch, self.floor, stream)
@@ -120,6 +121,7 @@ class Session:
         self.measured = None
         if state.step % config.evaluate_every != 0 and state.step != config.steps:
             return
+        self._ranks.check_same(state.model, f"before measuring step {state.step}")
         measured = evaluate(state.model, self._validation) if self._ranks.is_main else None
         self.measured = self._ranks.from_main(measured)
         if state.best_loss is None or self.measured.loss < state.best_loss:
@@ -158,21 +160,19 @@ class Session:
             if state.rule.exhausted or not list_checkpoints(self._folder):
                 raise give_up(state.step + 1, event["reason"], self._folder)
             roll_back(state, load_checkpoint(self._folder, self._records.say, lambda facts: facts["calm"]))
-            self._keep = {state.step}
+            self._loaded = state.step
             event["back_to_step"] = state.step
         self._records.event(event)
         self._records.say(described(event))
 
     def _save_if_due(self) -> None:
         """Checkpoints come every few steps, but only calm ones: they are places to come back to."""
-        state, plateau = self.state, self._schedule.decay_start
-        last_of_plateau = self._schedule.kind == "wsd" and state.step == plateau
-        if state.step % self._config.save_every == 0 or last_of_plateau:
+        state = self.state
+        if state.step % self._config.save_every == 0 or state.step == self._end_of_plateau:
             state.save_is_due = True
         if state.save_is_due and state.rule.calm:
             state.save_is_due = False
             self._save(calm=True)
-            self._keep |= {state.step} if last_of_plateau else set()
 
     def _save(self, calm: bool = False) -> None:
         """A checkpoint, unless the last one holds all there is.
@@ -194,7 +194,8 @@ class Session:
                 "environment": environment(self._ranks.world),
             }
             contents = pack_state(state, self._config, self._data, generators)
-            save_checkpoint(self._folder, state.step, contents, facts, self._keep)
+            keep = {self._loaded, self._end_of_plateau}  # the latter to branch from
+            save_checkpoint(self._folder, state.step, contents, facts, keep)
         self._ranks.barrier()
         self._saved_at = state.batch
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from lmcourse.errors import CourseError
-from lmcourse.monitor.json_lines import to_json
 from lmcourse.monitor.monitor import Monitor, data_hash
 from lmcourse.monitor.nan_trace import find_non_finite
 from lmcourse.monitor.spikes import SpikeRule
 from lmcourse.packing import Batch
-from lmcourse.trainer.checkpoint import write_file
 from lmcourse.trainer.step import STEPPED
+from lmcourse.trainer.traces import FOLDER, Trace, keep_trace, may_keep
 
-TRACES, EVENTS, FIGURES = "traces", "events.jsonl", "monitor.jsonl"  # in the folder of a run
-MOST_TRACES = 5  # of a run; a run that diverges could fill the disk
+EVENTS, FIGURES = "events.jsonl", "monitor.jsonl"  # in the folder of a run
 
 
 class Watch:
@@ -48,7 +44,7 @@ class Watch:
         """
         self._model, self._optimizer, self._forward = model, optimizer, forward
         self._rule, self._monitor = rule, monitor
-        self._folder, self._clip = folder / TRACES, clip
+        self._folder, self._clip = folder, clip
         self._number, self._norm = 0, 0.0
         self._batches: Sequence[Batch] = ()
 
@@ -84,25 +80,10 @@ class Watch:
         }
 
     def _keep_trace(self, loss: float, norm: float) -> None:
-        """The batch and where it went wrong, in two files; a disk that is full loses them, not the run."""
-        name = f"batch_{self._number:06d}"
-        if len(list(self._folder.glob("batch_*.json"))) >= MOST_TRACES:
+        if not may_keep(self._folder):
             return
         report = find_non_finite(self._model, self._optimizer, self._batches, self._forward)
-        buffer = io.BytesIO()
-        torch.save([vars_of(batch) for batch in self._batches], buffer)
-        values = {"batch": self._number, "loss": loss, "gradient_norm": norm, **report.to_values()}
-        try:
-            self._folder.mkdir(exist_ok=True)
-            write_file(self._folder / f"{name}.pt", buffer.getvalue())
-            write_file(self._folder / f"{name}.json", f"{to_json(values)}\n".encode())
-        except OSError:
-            return
-
-
-def vars_of(batch: Batch) -> dict[str, torch.Tensor | None]:
-    """The columns of a batch, as `Batch(**columns)` takes them."""
-    return {name: None if value is None else value.clone() for name, value in asdict(batch).items()}
+        keep_trace(self._folder, Trace(self._number, loss, norm, report, self._batches))
 
 
 def described(event: dict[str, Any]) -> str:
@@ -114,7 +95,7 @@ def described(event: dict[str, Any]) -> str:
 
 def give_up(step: int, reason: str, folder: Path) -> CourseError:
     """The end of a run that cannot be mended by passing over data."""
-    traces = f"; where it began: lmcourse trace {folder}" if (folder / TRACES).is_dir() else ""
+    traces = f"; where it began: lmcourse trace {folder}" if (folder / FOLDER).is_dir() else ""
     return CourseError(
         f"step {step}: {reason}, and going back does not help or is not possible; try a smaller learning "
         f"rate or a longer warm-up{traces}"

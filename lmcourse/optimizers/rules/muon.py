@@ -77,8 +77,9 @@ def orthogonalize(matrices: list[Tensor], dtype: torch.dtype | None = None) -> l
     results: list[Tensor] = [None] * len(matrices)
     for indices in stacks.values():
         stack = torch.stack([_short_first(matrices[i]) for i in indices])  # (K, short, long)
-        unused = stack.square().mean(dim=(1, 2), keepdim=True) < FLOOR**2  # false for NaN, which stays seen
-        orthogonal = torch.where(unused, 0.0, newton_schulz(stack, dtype=dtype))
+        floor = FLOOR * math.sqrt(stack[0].numel())
+        unused = torch.linalg.matrix_norm(stack, keepdim=True) < floor  # false for NaN, which stays seen
+        orthogonal = newton_schulz(stack, dtype=dtype).masked_fill_(unused, 0.0)
         for i, result in zip(indices, orthogonal, strict=True):
             results[i] = result if matrices[i].shape == result.shape else result.mT
     return results

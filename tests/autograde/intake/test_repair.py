@@ -4,6 +4,7 @@ import nbformat
 import pytest
 import small_course
 
+from lmcourse.handin.master import Master
 from lmcourse.handin.repair import repair
 from lmcourse.handin.untouched import untouched
 
@@ -205,3 +206,21 @@ def test_what_was_not_touched_is_known_whatever_the_layout():
     assert untouched(result.notebook, MASTER) == {"W1.1", "W1.2", "W1.3"}
     result.notebook.cells.append(nbformat.v4.new_code_cell("def split_tail(x): ..."))
     assert untouched(result.notebook, MASTER) == {"W1.1", "W1.3"}
+
+
+def test_a_written_answer_without_any_marks_is_found_by_its_place():
+    written = nbformat.from_dict(MASTER.notebook)
+    at = place(written, "W1-8")
+    marks = {"grade_id": "W1-8-written", "grade": True, "solution": True, "locked": False, "points": 10}
+    own = {"exercise": "W1.8", "role": "written"}
+    cell = nbformat.v4.new_markdown_cell(
+        "*Write your answer here.*", id="w1-8-written", metadata={"nbgrader": marks, "lmcourse": own}
+    )
+    written.cells.insert(at + 1, cell)
+    master = Master.from_notebook(written)
+    notebook = nbformat.from_dict(master.notebook)
+    notebook.cells[at + 1].source = "Masks matter when neighbors are alike."
+    lose_marks()(notebook)
+    result = repair(notebook, master)
+    known = (c for c in result.notebook.cells if c.metadata.get("lmcourse", {}).get("role") == "written")
+    assert [c.source for c in known] == ["Masks matter when neighbors are alike."]

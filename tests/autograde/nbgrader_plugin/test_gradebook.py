@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
@@ -139,4 +140,5 @@ def test_damage_done_after_grading_changes_no_points(root, week, handed_out, ver
 def test_text_that_no_file_can_hold_is_recorded_all_the_same(root, week, handed_out, verdict):
     next(cell for cell in handed_out.cells if cell.id == "w0-1-answer").source = "print('\ud800')"
     assert record(root.path, "W0", [Graded("ada", handed_out, verdict("ada", 1.0, 0.0))]) == ["ada"]
-    assert "print('\ufffd')" in root.autograded("ada", week).read_text(encoding="utf-8")
+    graded = nbformat.read(root.autograded("ada", week), as_version=4)
+    assert "print('\ufffd')" in [cell.source for cell in graded.cells]

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from lmcourse.errors import CourseError
-from lmcourse.packing import PADDING, consecutive_rows, document_rows
+from lmcourse.packing import PADDING, best_fit_pack, consecutive_rows, document_rows, ffd_pack
 
 EOS = 0
 
@@ -13,10 +13,11 @@ def random_stream(seed: int, n: int) -> np.ndarray:
     return np.where(rng.random(n) < 0.15, EOS, rng.integers(1, 30, n))
 
 
+@pytest.mark.parametrize("packer", [ffd_pack, best_fit_pack])
 @pytest.mark.parametrize("T", [1, 3, 8, 40])
-def test_every_target_of_every_document_stands_once(T):
+def test_every_target_of_every_document_stands_once(T, packer):
     tokens = random_stream(seed=T, n=300)
-    rows = document_rows(tokens, EOS, T)
+    rows = document_rows(tokens, EOS, T, packer)
     inputs, targets = rows[:, :-1], rows[:, 1:]
     counted = (inputs != PADDING) & (targets != PADDING)
     counted &= torch.from_numpy(tokens[inputs] != EOS)

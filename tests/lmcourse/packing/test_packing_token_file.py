@@ -2,6 +2,7 @@ import hashlib
 import json
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -166,3 +167,28 @@ def test_changed_ids_are_found_when_asked_for(path):
     path.write_bytes(raw[:-2] + b"\x01\0")
     with pytest.raises(CourseError, match="differ from their checksum"):
         TokenFile(path).check()
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="reads the memory of the process from Linux"
+)
+def test_random_windows_of_a_stream_leave_memory_flat(tmp_path):
+    """The same windows through a map that stays open are the control: its pages pile up."""
+    N = 40_000_000
+    write_token_file(tmp_path / "t", np.arange(N, dtype=np.uint32) % 60_000, 60_000)
+    file = TokenFile(tmp_path / "t")
+
+    def growth(tokens) -> float:
+        rng = np.random.default_rng(0)
+        before = resident()
+        for _ in range(400):
+            tokens[rng.integers(0, N - 65, (8, 1)) + np.arange(65)]
+        return resident() - before
+
+    assert growth(file.stream) < 10
+    assert growth(file.tokens) > 40
+
+
+def resident() -> float:
+    """Megabytes."""
+    return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) / 1000

@@ -106,6 +106,23 @@ def test_unknown_pieces_are_named_with_their_place(cls):
 
 
 @pytest.mark.parametrize("cls", ALL)
+def test_ids_as_an_array_are_the_ids(cls):
+    tokenizer = cls.train(HARD)
+    for text in HARD:
+        array = tokenizer.encode_array(text)
+        assert array.dtype == np.uint32 and array.tolist() == tokenizer.encode(text)
+
+
+def test_characters_as_an_array_refuse_what_they_cannot_spell():
+    tokenizer = CharTokenizer.train(["abz"])
+    for text in ("abc", "ab\U0001f642", "\x00"):
+        with pytest.raises(CourseError, match="is not among the 3"):
+            tokenizer.encode_array(text)
+    with pytest.raises(CourseError, match="surrogate"):
+        tokenizer.encode_array("a\ud800")
+
+
+@pytest.mark.parametrize("cls", ALL)
 def test_training_texts_are_checked(cls):
     for texts, words in (
         ("one string", r"write \[text\]"),

@@ -9,7 +9,7 @@ from lmcourse.trainer.presets import PRESETS
 
 def test_json_round_trip_for_every_preset():
     for corpus in PRESETS:
-        settings = {"text": "some.txt"} if corpus == "text" else {}
+        settings = {"text": {"text": "some.txt"}, "prepared": {"data": "some"}}.get(corpus, {})
         config = configure(corpus, seed=7, lr=1, **settings)  # an int is a number too
         assert TrainConfig.from_json(config.to_json()) == config
 
@@ -40,7 +40,7 @@ def test_what_is_no_configuration_is_one_line(text):
         ({"beta2": 1.0}, "beta2"),
         ({"validation": 1.0}, "validation"),
         ({"seed": 2**40}, "seed"),
-        ({"corpus": "storys"}, "corpus: expected stories, markov, regimes or text, got 'storys'"),
+        ({"corpus": "storys"}, "corpus: expected stories, markov, regimes, text or prepared, got 'storys'"),
         ({"corpus": "text"}, "text"),
         ({"text": "a.txt"}, "text"),
         ({"tokenizer": "bytes", "corpus": "stories"}, "tokenizer"),
