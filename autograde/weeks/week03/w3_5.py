@@ -195,9 +195,9 @@ def _(answer: Answer, draw: Draw) -> None:
 
 @EXERCISE.property("saved and loaded in the middle of an interval", 2)
 def _(answer: Answer, draw: Draw) -> None:
-    case = expect.case(draw, "saved after 6 of 12 steps, overflow in step 1", **SETTINGS)
-    trace = _run(answer, draw, {0}, 12, SETTINGS, clip=1e9, interrupt_after=6)
-    right = _scales(1024.0, {0}, 12, 4, 2.0, 0.5)
+    case = expect.case(draw, "saved after 7 of 12 steps, overflows in steps 1 and 2", **SETTINGS)
+    trace = _run(answer, draw, {0, 1}, 12, SETTINGS, clip=1e9, interrupt_after=7)
+    right = _scales(1024.0, {0, 1}, 12, 4, 2.0, 0.5)
     for number, (told, wanted) in enumerate(zip(trace, right, strict=True)):
         if told["scale"] != wanted:
             hint = "The state needs the scale and the number of clean steps so far."

@@ -128,8 +128,8 @@ def _(make):
     assert float(scaler.scale_loss(torch.ones(()))) == 8
     weight, other = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.Adam([weight, other], lr=0.01)
-    told, expected = [], [8, 8, 16, 8, 8, 8, 16, 8, 4, 2, 1, 1, 1, 1, 2, 2, 2, 4, 4]
-    for k, letter in enumerate("...i...niiiin......"):
+    told, expected = [], [8, 8, 4, 4, 4, 8, 4, 4, 2, 1, 1, 1, 1, 1, 1, 2, 2, 2, 4]
+    for k, letter in enumerate("..i...n.iiiin......"):
         if k == 5:
             state = scaler.state_dict()
             scaler = make(4.0, 2.0, 0.5, 3)
