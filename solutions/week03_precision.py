@@ -341,29 +341,36 @@ for lr in (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6):
 class MasterWeights:
     """Float32 masters behind the bfloat16 tensors of a model."""
 
-    ### BEGIN SOLUTION
     def __init__(self, params: list[Tensor]) -> None:
+        ### BEGIN SOLUTION
         self.params = params  # the model's own tensors: keep them, do not copy them
         self.master = [p.detach().float() for p in params]
+        ### END SOLUTION
 
     def step(self, lr: float, grads: list[Tensor]) -> None:
+        ### BEGIN SOLUTION
         for master, grad in zip(self.master, grads, strict=True):
             master -= lr * grad.float()  # in float32, where small updates add up
         self.sync()
+        ### END SOLUTION
 
     def sync(self) -> None:
+        ### BEGIN SOLUTION
         for master, param in zip(self.master, self.params, strict=True):
             param.copy_(master)  # copy_ rounds to the type of the target
+        ### END SOLUTION
 
     def state_dict(self) -> dict:
+        ### BEGIN SOLUTION
         return {"master": [master.clone() for master in self.master]}
+        ### END SOLUTION
 
     def load_state_dict(self, state: dict) -> None:
+        ### BEGIN SOLUTION
         for master, saved in zip(self.master, state["master"], strict=True):
             master.copy_(saved)
         self.sync()
-
-    ### END SOLUTION
+        ### END SOLUTION
 
 
 # %% exercise="W3.4" role="predict"
@@ -463,41 +470,52 @@ for scale in (2.0**-12, 2.0**-6, 1.0, 2.0**16, 2.0**20):
 class DynamicScaler:
     """Scales a loss so that gradients fit float16, and finds by trial how far that may go."""
 
-    ### BEGIN SOLUTION
     def __init__(self, scale=2.0**16, growth=2.0, backoff=0.5, interval=200) -> None:
+        ### BEGIN SOLUTION
         self.scale, self.growth, self.backoff, self.interval = scale, growth, backoff, interval
         self.clean = 0  # clean steps in a row
         self.found = False  # something not finite in this step
+        ### END SOLUTION
 
     def scale_loss(self, loss: Tensor) -> Tensor:
+        ### BEGIN SOLUTION
         return loss * self.scale
+        ### END SOLUTION
 
     def unscale_(self, params) -> bool:
+        ### BEGIN SOLUTION
         grads = [p.grad for p in params if p.grad is not None]
         for grad in grads:
             grad.div_(self.scale)
         self.found = not all(bool(grad.isfinite().all()) for grad in grads)  # infinities and NaN
         return self.found
+        ### END SOLUTION
 
     def step(self, optimizer) -> None:
+        ### BEGIN SOLUTION
         if not self.found:  # else: no step, no decay, no count
             optimizer.step()
+        ### END SOLUTION
 
     def update(self) -> None:
+        ### BEGIN SOLUTION
         if self.found:
             self.scale, self.clean = max(1.0, self.scale * self.backoff), 0
             return
         self.clean += 1
         if self.clean == self.interval:
             self.scale, self.clean = self.scale * self.growth, 0
+        ### END SOLUTION
 
     def state_dict(self) -> dict:
+        ### BEGIN SOLUTION
         return {"scale": self.scale, "clean": self.clean}
+        ### END SOLUTION
 
     def load_state_dict(self, state: dict) -> None:
+        ### BEGIN SOLUTION
         self.scale, self.clean = state["scale"], state["clean"]
-
-    ### END SOLUTION
+        ### END SOLUTION
 
 
 # %% exercise="W3.5" role="predict"
@@ -703,11 +721,11 @@ def test_scaler(scaler_class) -> None:
     first, second = torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.Adam([first, second], lr=0.01)
     true = torch.tensor([3.0, -2.0])
-    expected = [8, 8, 4, 4, 4, 8, 4, 4, 2, 1, 1, 1, 1, 1, 1, 2]  # the scale after each step
-    for number, kind in enumerate("..i...n.iiiin..."):  # clean, infinity, NaN
+    expected = [8, 8, 4, 4, 4, 8, 4, 4, 2, 1, 1, 1, 1, 1, 1, 2, 2]  # the scale after each step
+    for number, kind in enumerate("..i...n.iiiin...."):  # clean, infinity, NaN
         if number == 5:  # in the middle of an interval, at a scale of its own
             state = scaler.state_dict()
-            scaler = scaler_class(4.0, 2.0, 0.5, 3)
+            scaler = scaler_class(32.0, 2.0, 0.5, 3)
             scaler.load_state_dict(state)
         bad = {".": 1.0, "i": float("inf"), "n": float("nan")}[kind]
         first.grad, second.grad = true * scaler.scale, torch.tensor([bad * scaler.scale])
@@ -739,7 +757,7 @@ predict("W3.8", "Your test uses SGD. Which mistake about skipped steps can it no
 # saving in the middle of an interval, when the scale is not the first one.
 
 # %% [markdown] exercise="W3.8" role="hint"
-# One loop over a string such as `"..i...n.iiiin..."` with `interval=3`. In each step set the gradients times
+# One loop over a string such as `"..i...n.iiiin...."` with `interval=3`. In each step set the gradients times
 # `scaler.scale`, spoil the last one if the letter says so, call `unscale_`, `step`, `update`, and compare. In the middle,
 # make a new scaler and load the state of the old one.
 

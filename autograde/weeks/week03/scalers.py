@@ -33,9 +33,7 @@ class Scaler:
     finds_nothing = False
     scale_factor = 1.0  # on what `scale_loss` multiplies by
 
-    def __init__(
-        self, scale: float = 2.0**16, growth: float = 2.0, backoff: float = 0.5, interval: int = 200
-    ):
+    def __init__(self, scale=65_536.0, growth=2.0, backoff=0.5, interval=200):
         self.scale, self.growth, self.backoff, self.interval = float(scale), growth, backoff, interval
         self.clean = 0
         self.found = False

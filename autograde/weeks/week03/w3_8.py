@@ -132,7 +132,7 @@ def _(make):
     for k, letter in enumerate("..i...n.iiiin......"):
         if k == 5:
             state = scaler.state_dict()
-            scaler = make(4.0, 2.0, 0.5, 3)
+            scaler = make(32.0, 2.0, 0.5, 3)
             scaler.load_state_dict(state)
         weight.grad = torch.tensor([3.0, -2.0]) * scaler.scale
         other.grad = torch.tensor([{".": 1.0, "i": float("inf"), "n": float("nan")}[letter] * scaler.scale])

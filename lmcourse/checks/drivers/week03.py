@@ -156,7 +156,7 @@ def mixed_step(
     for inputs, targets in batches:
         loss = names["mixed_step"](model, optimizer, inputs, targets)
         model.told["loss"] = _name(loss.dtype) if isinstance(loss, Tensor) else type(loss).__name__
-        losses.append(float(loss))
+        losses.append(loss.item() if isinstance(loss, Tensor) else float(loss))
     model.told["parameters"] = _name(model.head.dtype)
     left = any(p.grad is not None and bool(p.grad.any()) for p in model.parameters())
     after = [p.detach().float() for p in model.parameters()]
