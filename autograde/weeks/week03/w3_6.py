@@ -37,7 +37,7 @@ def _mutant(name: str, note: str, cause: dict | object = None, proof: dict | obj
 
 _mutant(
     "A and B swapped",
-    "Your causes of A and B are swapped: in which of them are the gradients themselves zero?",
+    "Your causes of A and B are swapped: look in which of them the gradients themselves are zero.",
     {**CAUSE, "A": "underflow", "B": "absorbed updates"},
 )
 _mutant("all underflow", "Your cause is the same for all three logs.", dict.fromkeys(CAUSE, "underflow"))
@@ -59,7 +59,7 @@ _mutant(
 )
 _mutant(
     "unmoved weights prove B",
-    "Your proof of B also appears in A: which column is different between them?",
+    "Your proof of B also appears in A: take the column in which they differ.",
     None,
     {**_RIGHT, "B": "unmoved_weights"},
 )
@@ -68,7 +68,7 @@ _mutant(
 )
 _mutant(
     "C by unmoved weights",
-    "Your proof of C appears in A too; which column only C has?",
+    "Your proof of C appears in A too; take one that only C has.",
     None,
     {**_RIGHT, "C": "unmoved_weights"},
 )

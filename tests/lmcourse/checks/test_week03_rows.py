@@ -51,7 +51,7 @@ def scaler_test(make):
     weight.grad = torch.tensor([float("inf")])
     assert scaler.unscale_([weight])
     scaler.step(torch.optim.SGD([weight], lr=0.1))
-    assert float(weight) == 0, "it stepped"
+    assert weight.item() == 0, "it stepped"
     scaler.update()
     assert scaler.scale == 4, "it kept its scale"
 
