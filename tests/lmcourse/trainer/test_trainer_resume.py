@@ -148,6 +148,18 @@ def test_other_data_or_settings_are_refused(stopped_run, quiet):
         resume_run(stopped_run, stream=quiet)
 
 
+@pytest.mark.parametrize("name", ["train.tokens", "validation.tokens", "oracle.npy"])
+def test_one_other_value_in_the_data_is_refused(stopped_run, quiet, name):
+    """Also a value that is possible: an id of the vocabulary, or another number of the oracle."""
+    path = stopped_run / "data" / name
+    raw = bytearray(path.read_bytes())
+    raw[-8:] = raw[-16:-8] if raw[-16:-8] != raw[-8:] else raw[-24:-16]
+    assert raw != path.read_bytes()
+    path.write_bytes(raw)
+    with pytest.raises(CourseError, match="changed since it began|damaged"):
+        resume_run(stopped_run, stream=quiet)
+
+
 def test_a_folder_that_is_no_run_is_named(tmp_path, quiet):
     with pytest.raises(CourseError, match="not the folder of a run"):
         resume_run(tmp_path, stream=quiet)
