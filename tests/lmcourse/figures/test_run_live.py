@@ -39,7 +39,7 @@ def test_it_draws_again_only_when_the_run_moved_and_ends_with_it(half_done, monk
 
     monkeypatch.setattr(live, "in_notebook", lambda: True)
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
-    monkeypatch.setattr(live.time, "sleep", sleep)
+    monkeypatch.setattr(live, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: 0.0))
     live.watch_run(half_done, seconds=0.25)
     assert drawn == ["6 of 12 steps", "12 of 12 steps"]
     assert naps == [0.25] * 3
