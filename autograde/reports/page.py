@@ -23,7 +23,8 @@ th { color: var(--soft); font-weight: 600; border-top: 0; }
 td.n, th.n { text-align: right; white-space: nowrap; } td.mark { white-space: nowrap; }
 td { overflow-wrap: anywhere; } tr.why td { border-top: 0; padding: 0 .6rem .5rem 1.6rem; }
 section.card, .overview { max-width: 60rem; } section.card table { table-layout: fixed; }
-section.card th:nth-child(2) { width: 8rem; } h2 span + span { white-space: nowrap; } section.card th.n { width: 5.5rem; }
+section.card th:nth-child(2) { width: 8rem; } h2 span + span { white-space: nowrap; }
+section.card th.n { width: 5.5rem; }
 summary { cursor: pointer; color: var(--soft); } .wide td { overflow-wrap: normal; }
 .wide { overflow-x: auto; } p { margin: .5rem 0; } a { color: inherit; } code { font-size: .95em; }
 .bar { display: inline-block; height: .8em; background: var(--bar); border-radius: 2px; min-width: 1px; }
