@@ -80,7 +80,8 @@ def _stories() -> tuple[torch.Tensor, torch.Tensor, int]:
     texts = grammar.sample_documents(STORIES, np.random.default_rng(0))
     parts = texts[: -STORIES // 10], texts[-STORIES // 10 :]
     train, held_out = (
-        torch.tensor([t for text in part for t in (*tokenizer.encode(text), tokenizer.eos_id)]) for part in parts
+        torch.tensor([t for text in part for t in (*tokenizer.encode(text), tokenizer.eos_id)])
+        for part in parts
     )
     return train, held_out, tokenizer.vocab_size
 

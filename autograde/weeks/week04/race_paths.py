@@ -19,7 +19,9 @@ def record() -> None:
         for path, name in MADE_BY.items():
             points = [[round(float(x), 4) for x in point] for point in runs[name].points]
             results.append({"landscape": landscape, "path": path, "points": points})
-    write_record(NAME, "the optimizer race, names taken off", {"unit": "coordinates after each step"}, results)
+    write_record(
+        NAME, "the optimizer race, names taken off", {"unit": "coordinates after each step"}, results
+    )
 
 
 if __name__ == "__main__":

@@ -53,14 +53,17 @@ def _(p, g, buf, lr, beta):
 
 
 @EXERCISE.mutant(
-    "names bound anew", "Your function binds new tensors to its names; the caller's p and buf stay as they were."
+    "names bound anew",
+    "Your function binds new tensors to its names; the caller's p and buf stay as they were.",
 )
 def _(p, g, buf, lr, beta):
     buf = beta * buf + g
     p = p - lr * buf
 
 
-@EXERCISE.mutant("buffer not kept", "Your buffer is bound to a new tensor, so the next step finds the old one.")
+@EXERCISE.mutant(
+    "buffer not kept", "Your buffer is bound to a new tensor, so the next step finds the old one."
+)
 def _(p, g, buf, lr, beta):
     buf = beta * buf + g
     p.sub_(lr * buf)

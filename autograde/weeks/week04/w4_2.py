@@ -82,7 +82,9 @@ def _step(p, g, state, lr, betas, eps, weight_decay, *, correct_m=True, correct_
     state["t"] = {"own": state["t"] + 1, "stuck": 1, "shared": _SHARED["t"], "fresh": state["t"] + 1}[count]
     t = state["t"] - back
     m = b1 * state["m"] + (1 - b1) * g
-    v = b2 * state["v"] + (1 - b2) * (m if of == "m" else g.abs() if of == "abs" else g) ** (1 if of == "abs" else 2)
+    v = b2 * state["v"] + (1 - b2) * (m if of == "m" else g.abs() if of == "abs" else g) ** (
+        1 if of == "abs" else 2
+    )
     if keep:
         state["m"], state["v"] = m, v
     m_hat = m / (1 - b1**t) if correct_m else m
@@ -159,7 +161,9 @@ def _(p, g, state, *, lr, betas, eps, weight_decay):
 _OUTSIDE: dict[int, dict] = {}
 
 
-@EXERCISE.mutant("memory outside state", "Your moments stand outside of state, so they do not survive a checkpoint.")
+@EXERCISE.mutant(
+    "memory outside state", "Your moments stand outside of state, so they do not survive a checkpoint."
+)
 def _(p, g, state, *, lr, betas, eps, weight_decay):
     state["seen"] = True
     own = _OUTSIDE.setdefault(p.data_ptr(), {}) if state.get("t") else {}
@@ -214,13 +218,19 @@ def _(answer: Answer, draw: Draw) -> None:
         raise expect.wrong("your function changed the gradient g in place", expect.case(draw))
 
 
-def _data(draw: Draw, shapes: tuple[tuple[int, ...], ...], steps: int) -> tuple[list[Tensor], list[list[Tensor]]]:
+def _data(
+    draw: Draw, shapes: tuple[tuple[int, ...], ...], steps: int
+) -> tuple[list[Tensor], list[list[Tensor]]]:
     rng = draw.rng
     make = lambda shape, scale: torch.from_numpy(np.asarray(scale * rng.normal(size=shape)))  # noqa: E731
-    return [make(s, 1.0) for s in shapes], [[make(s, 0.3 + step % 3) for s in shapes] for step in range(steps)]
+    return [make(s, 1.0) for s in shapes], [
+        [make(s, 0.3 + step % 3) for s in shapes] for step in range(steps)
+    ]
 
 
-def _compare(answer: Answer, draw: Draw, parameters, gradients, hyper, words: str, copy_after: int = -1) -> dict:
+def _compare(
+    answer: Answer, draw: Draw, parameters, gradients, hyper, words: str, copy_after: int = -1
+) -> dict:
     came = answer.drive("week04.adamw_steps", parameters, gradients, hyper, copy_after)
     for which, p in enumerate(parameters):
         w, m, v = p.numpy().copy(), 0.0, 0.0
@@ -229,7 +239,9 @@ def _compare(answer: Answer, draw: Draw, parameters, gradients, hyper, words: st
             g = now[which].numpy()
             m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
             m_hat, v_hat = m / (1 - b1 ** (step + 1)), v / (1 - b2 ** (step + 1))
-            w = w * (1 - hyper["lr"] * hyper["weight_decay"]) - hyper["lr"] * m_hat / (np.sqrt(v_hat) + hyper["eps"])
+            w = w * (1 - hyper["lr"] * hyper["weight_decay"]) - hyper["lr"] * m_hat / (
+                np.sqrt(v_hat) + hyper["eps"]
+            )
             expect.close(came["weights"][step][which], torch.as_tensor(w), dtype=torch.float64, terms=100,
                          what="the weight", case=expect.case(draw, words, step=step + 1),
                          hint="Count t from 1; correct both moments; eps behind the root; decay before the step.")  # fmt: skip

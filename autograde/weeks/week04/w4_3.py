@@ -63,7 +63,9 @@ def _(model, weight_decay):
     return _split(_trained(model), lambda n, p: True, weight_decay)
 
 
-@EXERCISE.mutant("embedding without decay", "Your embedding does not decay; by this contract it is a matrix like others.")
+@EXERCISE.mutant(
+    "embedding without decay", "Your embedding does not decay; by this contract it is a matrix like others."
+)
 def _(model, weight_decay):
     return _split(_trained(model), lambda n, p: p.dim() >= 2 and "embed" not in n, weight_decay)
 
@@ -89,7 +91,9 @@ def _(model, weight_decay):
     return _split(_trained(model), lambda n, p: p.dim() != 1, weight_decay)
 
 
-@EXERCISE.mutant("exactly two dimensions", "Your kernels of convolutions do not decay: two dimensions or more.")
+@EXERCISE.mutant(
+    "exactly two dimensions", "Your kernels of convolutions do not decay: two dimensions or more."
+)
 def _(model, weight_decay):
     return _split(_trained(model), lambda n, p: p.dim() == 2, weight_decay)
 
@@ -99,7 +103,9 @@ def _(model, weight_decay):
     return _split(_trained(model), lambda n, p: p.dim() < 2, weight_decay)
 
 
-@EXERCISE.mutant("sorted by name", "Your parameters are sorted by name; keep the model's order, which checkpoints rely on.")
+@EXERCISE.mutant(
+    "sorted by name", "Your parameters are sorted by name; keep the model's order, which checkpoints rely on."
+)
 def _(model, weight_decay):
     return _split(sorted(_trained(model), key=lambda pair: pair[0]), lambda n, p: p.dim() >= 2, weight_decay)
 
@@ -115,7 +121,9 @@ def _(model, weight_decay):
     return [{**g, "params": [str(tuple(p.shape)) for p in g["params"]]} for g in groups]
 
 
-@EXERCISE.mutant("top level only", "Your function looks at the top level alone; named_parameters() goes into modules.")
+@EXERCISE.mutant(
+    "top level only", "Your function looks at the top level alone; named_parameters() goes into modules."
+)
 def _(model, weight_decay):
     pairs = [(n, p) for n, p in model.named_parameters(recurse=False) if p.requires_grad]
     return _split(pairs, lambda n, p: p.dim() >= 2, weight_decay)
@@ -133,7 +141,12 @@ PLAIN = [("embed.weight", (9, 4), True), ("blocks.0.norm.weight", (4,), True), (
 ODD = [("zeta.kernel", (3, 2, 5), True), ("scale", (), True), ("mix.gain", (7,), True), ("mix.bias_matrix", (2, 7), True),
        ("mix.shift", (7,), True), ("alpha.weight", (5, 1), True), ("temperature", (1,), True),
        ("norm_projection.weight", (3, 3), True)]  # fmt: skip
-FROZEN = [("frozen.weight", (3, 3), False), ("frozen.bias", (3,), False), ("zz.weight", (3, 3), True), ("aa.bias", (3,), True)]
+FROZEN = [
+    ("frozen.weight", (3, 3), False),
+    ("frozen.bias", (3,), False),
+    ("zz.weight", (3, 3), True),
+    ("aa.bias", (3,), True),
+]
 
 
 @EXERCISE.property("an ordinary model", 2)
@@ -183,7 +196,9 @@ def _judge(answer: Answer, draw: Draw, words: str, parameters, tied=(), order: b
         for name in group["names"]:
             right = decay if len(shapes[name]) >= 2 else 0.0
             if abs(own - right) > 1e-9:
-                raise expect.wrong(f"{name}, of shape {shapes[name]}, has a decay of {own:g} instead of {right:g}", case)
+                raise expect.wrong(
+                    f"{name}, of shape {shapes[name]}, has a decay of {own:g} instead of {right:g}", case
+                )
         if order and group["names"] != [n for n in trained if n in group["names"]]:
             raise expect.wrong("a group is not in the order of model.named_parameters()", case)
 

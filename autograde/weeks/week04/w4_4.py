@@ -11,7 +11,9 @@ from torch import Tensor
 from autograde import expect
 from autograde.exercise import Answer, Draw, HiddenExercise
 
-EXERCISE = HiddenExercise("W4.4", manners_points=1, forbidden=("lmcourse.optimizers.rules.newton_schulz.newton_schulz",))
+EXERCISE = HiddenExercise(
+    "W4.4", manners_points=1, forbidden=("lmcourse.optimizers.rules.newton_schulz.newton_schulz",)
+)
 LOW, HIGH = 0.66, 1.22  # where every direction above SMALL of the Frobenius norm ends after five steps
 SMALL = 0.002
 
@@ -62,12 +64,17 @@ def _(G, steps=5):
     return _iterate(G, steps, norm="spectral")
 
 
-@EXERCISE.mutant("not normalized", "Your iteration starts from G itself; large singular values explode. Divide by the norm.")
+@EXERCISE.mutant(
+    "not normalized",
+    "Your iteration starts from G itself; large singular values explode. Divide by the norm.",
+)
 def _(G, steps=5):
     return _iterate(G, steps, norm="none")
 
 
-@EXERCISE.mutant("norm of the whole batch", "Your norm is taken over the whole batch; each matrix has its own.")
+@EXERCISE.mutant(
+    "norm of the whole batch", "Your norm is taken over the whole batch; each matrix has its own."
+)
 def _(G, steps=5):
     return _iterate(G, steps, norm="batch")
 
@@ -77,7 +84,9 @@ def _(G, steps=5):
     return _iterate(G, steps, abc=(3.4445, 2.0315, -4.7750))
 
 
-@EXERCISE.mutant("classical coefficients", "Your coefficients converge, but too slowly: small directions are left behind.")
+@EXERCISE.mutant(
+    "classical coefficients", "Your coefficients converge, but too slowly: small directions are left behind."
+)
 def _(G, steps=5):
     return _iterate(G, steps, abc=(15 / 8, -10 / 8, 3 / 8))
 
@@ -92,7 +101,9 @@ def _(G, steps=5):
     return _iterate(G, 3)
 
 
-@EXERCISE.mutant("only normalized", "Your result is G divided by its norm; its singular values are as unequal as before.")
+@EXERCISE.mutant(
+    "only normalized", "Your result is G divided by its norm; its singular values are as unequal as before."
+)
 def _(G, steps=5):
     return _iterate(G, 0)
 
@@ -118,7 +129,9 @@ def _(G, steps=5):
     return -_iterate(G, steps)
 
 
-@EXERCISE.mutant("each entry by itself", "Your division is by element, as in Adam; singular vectors are lost.")
+@EXERCISE.mutant(
+    "each entry by itself", "Your division is by element, as in Adam; singular vectors are lost."
+)
 def _(G, steps=5):
     return G / G.abs().clamp(min=1e-30) / G.shape[-1] ** 0.5
 
@@ -183,7 +196,11 @@ def _matrix(draw: Draw, r: int, c: int, offset: int = 0) -> Tensor:
     n = min(r, c)
     U = torch.linalg.qr(torch.randn(r, n, dtype=torch.float64, generator=generator))[0]
     V = torch.linalg.qr(torch.randn(c, n, dtype=torch.float64, generator=generator))[0]
-    return U @ torch.diag(torch.logspace(0, -2.3, n, dtype=torch.float64) if n > 1 else torch.ones(1).double()) @ V.mT
+    return (
+        U
+        @ torch.diag(torch.logspace(0, -2.3, n, dtype=torch.float64) if n > 1 else torch.ones(1).double())
+        @ V.mT
+    )
 
 
 def _judge(answer: Answer, draw: Draw, G: Tensor, words: str, loose: float = 1e-6) -> None:

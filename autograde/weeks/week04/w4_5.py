@@ -15,7 +15,9 @@ EXERCISE = HiddenExercise("W4.5")
 HYPER = {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.0, "split": 1}
 
 
-def muon_step(p: Tensor, g: Tensor, state: dict, orthogonalize: Callable, *, lr, momentum, weight_decay, split=1) -> None:
+def muon_step(
+    p: Tensor, g: Tensor, state: dict, orthogonalize: Callable, *, lr, momentum, weight_decay, split=1
+) -> None:
     _step(p, g, state, orthogonalize, lr, momentum, weight_decay, split)
 
 
@@ -98,7 +100,9 @@ for _name, (_note, _faults) in FAULTS.items():
     EXERCISE.mutant(_name, _note)(_with(_faults))
 
 
-@EXERCISE.mutant("orthogonalized gradients averaged", "Your momentum averages orthogonalized gradients; average first.")
+@EXERCISE.mutant(
+    "orthogonalized gradients averaged", "Your momentum averages orthogonalized gradients; average first."
+)
 def _(p, g, state, orthogonalize, *, lr, momentum, weight_decay, split=1):
     pieces = torch.cat([orthogonalize(piece) for piece in g.chunk(split)])
     m = state["m"] = momentum * state.get("m", torch.zeros_like(p)) + (1 - momentum) * pieces
@@ -153,7 +157,9 @@ def _orthogonal(G: Tensor) -> Tensor:
     return X.mT if tall else X
 
 
-def _compare(answer: Answer, draw: Draw, shape: tuple[int, int], other: dict, words: str, copy_after: int = -1) -> dict:
+def _compare(
+    answer: Answer, draw: Draw, shape: tuple[int, int], other: dict, words: str, copy_after: int = -1
+) -> dict:
     hyper, rng = {**HYPER, **other}, draw.rng
     split, beta = hyper["split"], hyper["momentum"]
     size = torch.arange(1, split + 1, dtype=torch.float64).repeat_interleave(shape[0] // split)[:, None] ** 3
@@ -167,9 +173,13 @@ def _compare(answer: Answer, draw: Draw, shape: tuple[int, int], other: dict, wo
         look = (1 - beta) * g + beta * m
         update = torch.cat([_orthogonal(part) for part in look.split(rows)]) * max(1, rows / shape[1]) ** 0.5
         w = (1 - hyper["lr"] * hyper["weight_decay"]) * w - hyper["lr"] * update
-        close = expect.tolerance(torch.float64, 1) * 1e4  # the iteration magnifies the rounding of small directions
+        close = (
+            expect.tolerance(torch.float64, 1) * 1e4
+        )  # the iteration magnifies the rounding of small directions
         gap = (expect.shape(came["weights"][step][0], shape, what="the weight") - w).abs().max().item()
         if not gap <= close * w.abs().max().item():
             hint = "Mean of gradients, look-ahead, orthogonalize each part, size by its shape, decay apart."
-            raise expect.wrong(f"the weight is off by {gap:.2g}", expect.case(draw, words, step=step + 1), hint)
+            raise expect.wrong(
+                f"the weight is off by {gap:.2g}", expect.case(draw, words, step=step + 1), hint
+            )
     return came

@@ -17,7 +17,12 @@ EXERCISE = HiddenExercise("W4.6")
 
 def _adam(p, g, state, lr, betas, eps, weight_decay, *, correct=(True, True), back=0, inside=False, decay="apart",
           of="g", update="adam", sign=-1):  # fmt: skip
-    if not isinstance(p, Tensor) or not isinstance(g, Tensor) or p.shape != g.shape or not p.is_floating_point():
+    if (
+        not isinstance(p, Tensor)
+        or not isinstance(g, Tensor)
+        or p.shape != g.shape
+        or not p.is_floating_point()
+    ):
         raise TypeError("p and g must be floating-point tensors of one shape")
     b1, b2 = betas
     state = dict(state or {"t": 0, "m": torch.zeros_like(p), "v": torch.zeros_like(p)})
@@ -66,7 +71,9 @@ def _(p, g, state, *, lr, betas, eps, weight_decay):
 def _(p, g, state, *, lr, betas, eps, weight_decay):
     leaf = torch.nn.Parameter(p.clone())
     leaf.grad = g.clone()
-    optimizer = torch.optim.AdamW([leaf], lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=True)
+    optimizer = torch.optim.AdamW(
+        [leaf], lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=True
+    )
     optimizer.step()
     return [leaf.detach(), {"moments": [optimizer.state[leaf]["exp_avg"]]}]
 
@@ -109,7 +116,9 @@ G = torch.tensor([3e-4, -2e-3, 0.5, -40.0, 7e3], dtype=torch.float64)
 P = torch.tensor([0.3, -1.0, 0.0, 2.0, -0.5], dtype=torch.float64)
 
 
-def _try(step, g=G, p=P, rates=(0.02, 0.3), betas=((0.9, 0.95), (0.8, 0.999)), decay=0.0, rtol=0.01, length=False):
+def _try(
+    step, g=G, p=P, rates=(0.02, 0.3), betas=((0.9, 0.95), (0.8, 0.999)), decay=0.0, rtol=0.01, length=False
+):
     for lr in rates:
         for pair in betas:
             new, _ = step(p.clone(), g.clone(), {}, lr=lr, betas=pair, eps=1e-8, weight_decay=decay)
@@ -135,7 +144,13 @@ def _(step):
 @EXERCISE.variant("against the formula", "the step of one entry, by hand, with random numbers")
 def _(step):
     g = 10 ** (4 * torch.rand(9, generator=torch.Generator().manual_seed(3)).double() - 3.5)
-    _try(step, g * torch.tensor([1.0, -1, 1] * 3).double(), torch.zeros(9).double(), rates=(0.5,), betas=((0.7, 0.9),))
+    _try(
+        step,
+        g * torch.tensor([1.0, -1, 1] * 3).double(),
+        torch.zeros(9).double(),
+        rates=(0.5,),
+        betas=((0.7, 0.9),),
+    )
 
 
 @EXERCISE.mutant("always passes", "Your test cannot fail.")

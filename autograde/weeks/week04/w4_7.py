@@ -39,7 +39,9 @@ EXERCISE.mutant("sgd and momentum exchanged", "Your sgd and momentum are exchang
 EXERCISE.mutant("adam and sgd exchanged", "Your adam and sgd are exchanged: which crosses the plateau?")(
     _swapped("adam", "sgd")
 )
-EXERCISE.mutant("momentum and muon exchanged", "Your momentum and muon are exchanged.")(_swapped("momentum", "muon"))
+EXERCISE.mutant("momentum and muon exchanged", "Your momentum and muon are exchanged.")(
+    _swapped("momentum", "muon")
+)
 EXERCISE.mutant("all sgd", "Your paths have all the same name.")(
     {**dict.fromkeys(MADE_BY, "sgd"), "claim": CLAIM}
 )
@@ -58,7 +60,9 @@ def _word(answer: Answer, key: str, words: tuple[str, ...]) -> str:
     value = given.get(key)
     word = value.strip().lower() if isinstance(value, str) else None
     if word not in words:
-        raise expect.wrong(f"race[{key!r}] should be one of {', '.join(words)}, but is {expect.kind_of(value)}", CASE)
+        raise expect.wrong(
+            f"race[{key!r}] should be one of {', '.join(words)}, but is {expect.kind_of(value)}", CASE
+        )
     return word
 
 

@@ -26,7 +26,9 @@ def _mean(name: str, lr: float) -> float:
 def _summary(pick=min) -> dict[str, float]:
     rates = {name: pick(RATES, key=lambda lr: _mean(name, lr)) for name in ("adamw", "muon")}
     spread = max(abs(_LOSS[n, lr, SEEDS[0]] - _LOSS[n, lr, SEEDS[1]]) for n, lr in rates.items())
-    numbers = {f"{n}_rate": lr for n, lr in rates.items()} | {f"{n}_loss": _mean(n, lr) for n, lr in rates.items()}
+    numbers = {f"{n}_rate": lr for n, lr in rates.items()} | {
+        f"{n}_loss": _mean(n, lr) for n, lr in rates.items()
+    }
     return {**numbers, "spread": spread}
 
 
@@ -41,15 +43,21 @@ def _but(**other: object) -> dict[str, object]:
 
 
 EXERCISE.set_reference(duel=dict(_RIGHT), verdict=VERDICT)
-EXERCISE.variant("rounded", "three decimals")({k: v if "rate" in k else round(v, 3) for k, v in _RIGHT.items()})
+EXERCISE.variant("rounded", "three decimals")(
+    {k: v if "rate" in k else round(v, 3) for k, v in _RIGHT.items()}
+)
 EXERCISE.variant("tensors", "numbers as tensors, the verdict in capitals", verdict=VERDICT.upper())(
     {k: torch.tensor(v, dtype=torch.float64) for k, v in _RIGHT.items()}
 )
-EXERCISE.mutant("another verdict", "Your verdict does not follow from the gap and the spread.", verdict=_WRONG)(
+EXERCISE.mutant(
+    "another verdict", "Your verdict does not follow from the gap and the spread.", verdict=_WRONG
+)(dict(_RIGHT))
+EXERCISE.mutant("no word", "Your verdict should be one of the three words.", verdict="it depends")(
     dict(_RIGHT)
 )
-EXERCISE.mutant("no word", "Your verdict should be one of the three words.", verdict="it depends")(dict(_RIGHT))
-EXERCISE.mutant("largest losses", "Your rates are those with the largest losses; the smallest is best.")(_summary(max))
+EXERCISE.mutant("largest losses", "Your rates are those with the largest losses; the smallest is best.")(
+    _summary(max)
+)
 EXERCISE.mutant("exchanged", "Your two optimizers are exchanged.")(
     _but(adamw_loss=_RIGHT["muon_loss"], muon_loss=_RIGHT["adamw_loss"])
 )
@@ -73,7 +81,9 @@ def _(answer: Answer, draw: Draw) -> None:
         if not math.isclose(rate, _RIGHT[f"{name}_rate"], rel_tol=1e-6):
             raise expect.wrong(f"{name}_rate is not the rate with the lowest mean loss", CASE)
         if abs(loss - _RIGHT[f"{name}_loss"]) > NEAR:
-            raise expect.wrong(f"{name}_loss is not the mean over seeds at that rate", CASE, "In nats per token.")
+            raise expect.wrong(
+                f"{name}_loss is not the mean over seeds at that rate", CASE, "In nats per token."
+            )
 
 
 @EXERCISE.property("the spread between seeds", 1)
@@ -88,7 +98,9 @@ def _(answer: Answer, draw: Draw) -> None:
     word = answer.value("verdict")
     word = word.strip().lower() if isinstance(word, str) else word
     if word not in WORDS:
-        raise expect.wrong(f"verdict should be one of {', '.join(WORDS)}, but is {expect.kind_of(word)}", CASE)
+        raise expect.wrong(
+            f"verdict should be one of {', '.join(WORDS)}, but is {expect.kind_of(word)}", CASE
+        )
     if word != VERDICT:
         raise expect.wrong("the verdict does not follow", CASE, "Is the gap larger than the spread?")
     for name in ("adamw", "muon"):
