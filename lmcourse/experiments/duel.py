@@ -1,9 +1,9 @@
 """AdamW against Muon, equally tuned: week 4's experiment.
 
-One small model on stories, the same data and the same grid of learning rates for both optimizers, several seeds.
-Muon's updates are sized as AdamW's are (scale "match_adamw"), so that one grid is fair to both; the parameters
-that are no hidden matrices follow AdamW at the same rate. `python -m lmcourse.experiments.duel --record` runs the
-grid and writes data/runs/duel.json.
+One small model on stories, the same data and the same grid of learning rates for both optimizers, several
+seeds. Muon's updates are sized as AdamW's are (scale "match_adamw"), so that one grid is fair to both; the
+parameters that are no hidden matrices follow AdamW at the same rate.
+`python -m lmcourse.experiments.duel --record` runs the grid and writes data/runs/duel.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lmcourse.trainer.batches import generator_for
 NAME = "duel"
 MADE_BY = "python -m lmcourse.experiments.duel --record"
 OPTIMIZERS = ("adamw", "muon")
-RATES = (1e-3, 3e-3, 1e-2, 3e-2)
+RATES = (3e-3, 1e-2, 3e-2, 1e-1)
 SEEDS = (0, 1)
 B, T = 16, 48  # rows in a batch, tokens in a row
 STEPS = 200
@@ -99,8 +99,8 @@ def main() -> None:
                 print(f"{name:6} rate {lr:<6g} seed {seed}  {loss:.4f}", flush=True)
                 results.append({"optimizer": name, "lr": lr, "seed": seed, "loss": loss})
     if arguments.record:
-        settings = {"unit": "nats per token on held-out stories", "torch": str(torch.__version__), "steps": STEPS,
-                    "rates": RATES}  # fmt: skip
+        settings = {"unit": "nats per token on held-out stories", "torch": str(torch.__version__),
+                    "steps": STEPS, "rates": RATES}  # fmt: skip
         write_record(NAME, MADE_BY, settings, results)
 
 

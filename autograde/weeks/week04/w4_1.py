@@ -120,8 +120,8 @@ def _(answer: Answer, draw: Draw) -> None:
 def _compare(answer: Answer, draw: Draw, what: str) -> dict:
     rng = draw.rng
     for shape, beta in (((), 0.5), ((5,), 0.9), ((3, 4), 0.95)):
-        p = torch.from_numpy(rng.normal(size=shape).reshape(shape))
-        gradients = [torch.from_numpy(rng.normal(size=shape).reshape(shape) + 0.3) for _ in range(20)]
+        p = torch.as_tensor(rng.normal(size=shape), dtype=torch.float64)
+        gradients = [torch.as_tensor(rng.normal(size=shape) + 0.3, dtype=torch.float64) for _ in range(20)]
         came = answer.drive("week04.momentum_steps", p.clone(), gradients, 0.07, beta)
         buf, w = torch.zeros_like(p), p.clone()
         for step, g in enumerate(gradients):
@@ -129,6 +129,13 @@ def _compare(answer: Answer, draw: Draw, what: str) -> dict:
             w = w - 0.07 * buf
             right = {"weights": w, "buffers": buf}[what]
             case = expect.case(draw, shape=tuple(shape), beta=beta, step=step + 1)
-            expect.close(came[what][step], right, dtype=torch.float64, terms=20, what=f"the {what[:-1]}", case=case,
-                         hint="First buf = beta * buf + g, then p = p - lr * buf, both in place.")  # fmt: skip
+            expect.close(
+                came[what][step],
+                right,
+                dtype=torch.float64,
+                terms=20,
+                what=f"the {what[:-1]}",
+                case=case,
+                hint="First buf = beta * buf + g, then p = p - lr * buf, both in place.",
+            )
     return came

@@ -69,8 +69,27 @@ def _(p, g, state, *, lr, betas, eps, weight_decay):
 _SHARED = {"t": 0}
 
 
-def _step(p, g, state, lr, betas, eps, weight_decay, *, correct_m=True, correct_v=True, count="own", back=0,
-          inside=False, decay="apart", of="g", update="adam", keep=True, spoil=False, rebind=False):  # fmt: skip
+def _step(
+    p,
+    g,
+    state,
+    lr,
+    betas,
+    eps,
+    weight_decay,
+    *,
+    correct_m=True,
+    correct_v=True,
+    count="own",
+    back=0,
+    inside=False,
+    decay="apart",
+    of="g",
+    update="adam",
+    keep=True,
+    spoil=False,
+    rebind=False,
+):
     if decay == "l2":
         g = g + weight_decay * p
     if not state or count == "fresh":
@@ -90,8 +109,13 @@ def _step(p, g, state, lr, betas, eps, weight_decay, *, correct_m=True, correct_
     m_hat = m / (1 - b1**t) if correct_m else m
     v_hat = v / (1 - b2**t) if correct_v else v
     root = (v_hat + eps).sqrt() if inside else v_hat.sqrt() + eps
-    step = {"adam": m_hat / root, "sign": m_hat.sign(), "first": m_hat, "square": m_hat / (v_hat + eps),
-            "sgd": g / root}[update]  # fmt: skip
+    step = {
+        "adam": m_hat / root,
+        "sign": m_hat.sign(),
+        "first": m_hat,
+        "square": m_hat / (v_hat + eps),
+        "sgd": g / root,
+    }[update]
     old = p.clone()
     if decay == "apart":
         old = old * (1 - lr * weight_decay)
@@ -111,30 +135,57 @@ def _step(p, g, state, lr, betas, eps, weight_decay, *, correct_m=True, correct_
 
 
 FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "no correction": ("Your moments are not corrected for their start at zero.", {"correct_m": False, "correct_v": False}),
-    "only m corrected": ("Your second moment is not corrected: the first steps are too long.", {"correct_v": False}),
-    "only v corrected": ("Your first moment is not corrected: the first steps are too short.", {"correct_m": False}),
+    "no correction": (
+        "Your moments are not corrected for their start at zero.",
+        {"correct_m": False, "correct_v": False},
+    ),
+    "only m corrected": (
+        "Your second moment is not corrected: the first steps are too long.",
+        {"correct_v": False},
+    ),
+    "only v corrected": (
+        "Your first moment is not corrected: the first steps are too short.",
+        {"correct_m": False},
+    ),
     "t stays 1": ("Your step number stays at 1, so the correction never fades.", {"count": "stuck"}),
-    "t shared": ("Your step number is shared by all parameters; it belongs into each state.", {"count": "shared"}),
+    "t shared": (
+        "Your step number is shared by all parameters; it belongs into each state.",
+        {"count": "shared"},
+    ),
     "t - 1": ("Your exponent is one too small: the first step has t = 1, and 1 - beta**0 is 0.", {"back": 1}),
     "eps inside the root": ("Your eps stands inside the root; it belongs behind it.", {"inside": True}),
-    "coupled": ("Your decay goes through the gradient, as L2 does: then the division by sqrt(v) undoes it.", {"decay": "l2"}),
-    "coupled without moments": ("Your decay is divided by sqrt(v); it should not be.", {"decay": "in the step"}),
+    "coupled": (
+        "Your decay goes through the gradient, as L2 does: then the division by sqrt(v) undoes it.",
+        {"decay": "l2"},
+    ),
+    "coupled without moments": (
+        "Your decay is divided by sqrt(v); it should not be.",
+        {"decay": "in the step"},
+    ),
     "decay without rate": ("Your decay lacks the factor lr.", {"decay": "no rate"}),
     "decay grows": ("Your decay has the wrong sign: weights grow.", {"decay": "grows"}),
-    "decay after": ("Your decay shrinks the weight after the step, the step along with it; shrink it before.", {"decay": "after"}),
+    "decay after": (
+        "Your decay shrinks the weight after the step, the step along with it; shrink it before.",
+        {"decay": "after"},
+    ),
     "no decay": ("Your weights do not decay.", {"decay": "none"}),
     "v of m": ("Your second moment is made of m; it is the mean of squared gradients.", {"of": "m"}),
     "v of absolute values": ("Your v is a mean of absolute values, not of squares.", {"of": "abs"}),
     "m alone": ("Your step divides by nothing: it is momentum.", {"update": "first"}),
-    "g over root": ("Your step has the newest gradient above the line, not its running mean.", {"update": "sgd"}),
+    "g over root": (
+        "Your step has the newest gradient above the line, not its running mean.",
+        {"update": "sgd"},
+    ),
     "no root": ("Your step divides by v, not by its root.", {"update": "square"}),
-    "sign": ("Your step is the sign alone; its size should shrink where signs alternate.", {"update": "sign"}),
+    "sign": (
+        "Your step is the sign alone; its size should shrink where signs alternate.",
+        {"update": "sign"},
+    ),
     "moments not kept": ("Your moments are not kept in state from one step to the next.", {"keep": False}),
     "moments made anew": ("Your moments start at zero in each step.", {"count": "fresh"}),
     "gradient spoiled": ("Your function changes the gradient that it was given.", {"spoil": True}),
     "p bound anew": ("Your function makes a new p; the caller's tensor stays as it was.", {"rebind": True}),
-}  # fmt: skip
+}
 
 
 def _with(faults: dict[str, Any]) -> Callable:
@@ -242,7 +293,13 @@ def _compare(
             w = w * (1 - hyper["lr"] * hyper["weight_decay"]) - hyper["lr"] * m_hat / (
                 np.sqrt(v_hat) + hyper["eps"]
             )
-            expect.close(came["weights"][step][which], torch.as_tensor(w), dtype=torch.float64, terms=100,
-                         what="the weight", case=expect.case(draw, words, step=step + 1),
-                         hint="Count t from 1; correct both moments; eps behind the root; decay before the step.")  # fmt: skip
+            expect.close(
+                came["weights"][step][which],
+                torch.as_tensor(w),
+                dtype=torch.float64,
+                terms=100,
+                what="the weight",
+                case=expect.case(draw, words, step=step + 1),
+                hint="Count t from 1; correct both moments; eps behind the root; decay before the step.",
+            )
     return came

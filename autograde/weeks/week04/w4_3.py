@@ -136,11 +136,24 @@ def _(model, weight_decay):
     return groups
 
 
-PLAIN = [("embed.weight", (9, 4), True), ("blocks.0.norm.weight", (4,), True), ("blocks.0.qkv.weight", (12, 4), True),
-         ("blocks.0.qkv.bias", (12,), True), ("blocks.0.a.weight", (4, 4), True), ("head.weight", (9, 4), True)]  # fmt: skip
-ODD = [("zeta.kernel", (3, 2, 5), True), ("scale", (), True), ("mix.gain", (7,), True), ("mix.bias_matrix", (2, 7), True),
-       ("mix.shift", (7,), True), ("alpha.weight", (5, 1), True), ("temperature", (1,), True),
-       ("norm_projection.weight", (3, 3), True)]  # fmt: skip
+PLAIN = [
+    ("embed.weight", (9, 4), True),
+    ("blocks.0.norm.weight", (4,), True),
+    ("blocks.0.qkv.weight", (12, 4), True),
+    ("blocks.0.qkv.bias", (12,), True),
+    ("blocks.0.a.weight", (4, 4), True),
+    ("head.weight", (9, 4), True),
+]
+ODD = [
+    ("zeta.kernel", (3, 2, 5), True),
+    ("scale", (), True),
+    ("mix.gain", (7,), True),
+    ("mix.bias_matrix", (2, 7), True),
+    ("mix.shift", (7,), True),
+    ("alpha.weight", (5, 1), True),
+    ("temperature", (1,), True),
+    ("norm_projection.weight", (3, 3), True),
+]
 FROZEN = [
     ("frozen.weight", (3, 3), False),
     ("frozen.bias", (3,), False),

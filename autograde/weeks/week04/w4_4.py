@@ -1,6 +1,7 @@
 """W4.4, Newton-Schulz: singular values into a band around 1, singular vectors kept.
 
-The band is judged, not the exact values: the iteration never settles, and the exact polar factor is right too.
+The band is judged, not the exact values: the iteration never settles, and the exact polar factor is
+right too.
 """
 
 from __future__ import annotations
@@ -215,9 +216,15 @@ def _judge(answer: Answer, draw: Draw, G: Tensor, words: str, loose: float = 1e-
     stray = (inner - torch.diag_embed(diagonal)).abs().max()
     outside = (came - U @ inner @ V).abs().max()
     if max(float(stray), float(outside)) > loose * 100:
-        raise expect.wrong("the singular vectors of the result are not those of G", case, "X is only multiplied by "
-                           "polynomials in X @ X.mT.")  # fmt: skip
+        raise expect.wrong(
+            "the singular vectors of the result are not those of G",
+            case,
+            "X is only multiplied by polynomials in X @ X.mT.",
+        )
     for value in diagonal[known].tolist():
         if not LOW <= value <= HIGH:
-            raise expect.wrong(f"a singular value of the result is {value:.3g}, outside {LOW} to {HIGH}", case,
-                               "Five steps of a X + (b A + c A A) X from G divided by its own norm.")  # fmt: skip
+            raise expect.wrong(
+                f"a singular value of the result is {value:.3g}, outside {LOW} to {HIGH}",
+                case,
+                "Five steps of a X + (b A + c A A) X from G divided by its own norm.",
+            )

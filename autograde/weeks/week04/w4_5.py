@@ -21,8 +21,25 @@ def muon_step(
     _step(p, g, state, orthogonalize, lr, momentum, weight_decay, split)
 
 
-def _step(p, g, state, orthogonalize, lr, momentum, weight_decay, split, *, blend="nesterov", parts="rows",
-          scale="shape", decay="apart", memory="mean", sign=-1, orthogonal="blend", rebind=False):  # fmt: skip
+def _step(
+    p,
+    g,
+    state,
+    orthogonalize,
+    lr,
+    momentum,
+    weight_decay,
+    split,
+    *,
+    blend="nesterov",
+    parts="rows",
+    scale="shape",
+    decay="apart",
+    memory="mean",
+    sign=-1,
+    orthogonal="blend",
+    rebind=False,
+):
     if decay == "coupled":
         g = g + weight_decay * p
     old = state.get("m", torch.zeros_like(p))
@@ -36,8 +53,14 @@ def _step(p, g, state, orthogonalize, lr, momentum, weight_decay, split, *, blen
     done = []
     for piece in pieces:
         r, c = piece.shape if scale != "whole shape" else p.shape
-        factor = {"shape": max(1, r / c) ** 0.5, "whole shape": max(1, r / c) ** 0.5, "one": 1.0,
-                  "inverted": max(1, c / r) ** 0.5, "no root": max(1, r / c), "no floor": (r / c) ** 0.5}[scale]  # fmt: skip
+        factor = {
+            "shape": max(1, r / c) ** 0.5,
+            "whole shape": max(1, r / c) ** 0.5,
+            "one": 1.0,
+            "inverted": max(1, c / r) ** 0.5,
+            "no root": max(1, r / c),
+            "no floor": (r / c) ** 0.5,
+        }[scale]
         done.append(factor * (orthogonalize(piece) if orthogonal == "blend" else piece))
     update = torch.cat(done, dim=dim)
     shrink = {"apart": 1 - lr * weight_decay, "no rate": 1 - weight_decay}.get(decay, 1.0)
@@ -69,24 +92,42 @@ def _(p, g, state, orthogonalize, *, lr, momentum, weight_decay, split=1):
 
 
 FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "no look-ahead": ("Your step orthogonalizes the running mean itself; blend the newest gradient in once more.", {"blend": "plain"}),
+    "no look-ahead": (
+        "Your step orthogonalizes the running mean itself; blend the newest gradient in once more.",
+        {"blend": "plain"},
+    ),
     "no momentum": ("Your step orthogonalizes the newest gradient; momentum comes first.", {"blend": "raw"}),
-    "blend of halves": ("Your blend adds g and m in equal parts; m is weighted by momentum, g by 1 - momentum.", {"blend": "half"}),
+    "blend of halves": (
+        "Your blend adds g and m in equal parts; m is weighted by momentum, g by 1 - momentum.",
+        {"blend": "half"},
+    ),
     "momentum not kept": ("Your momentum is not kept in state.", {"memory": "none"}),
-    "not split": ("Your fused matrix is orthogonalized as one; the largest part then sets the size of all.", {"parts": "whole"}),
-    "split by columns": ("Your fused matrix is split by columns; the parts stand one below the other.", {"parts": "columns"}),
-    "scale of the whole": ("Your scale comes from the shape of the whole fused matrix, not of its parts.", {"scale": "whole shape"}),
+    "not split": (
+        "Your fused matrix is orthogonalized as one; the largest part then sets the size of all.",
+        {"parts": "whole"},
+    ),
+    "split by columns": (
+        "Your fused matrix is split by columns; the parts stand one below the other.",
+        {"parts": "columns"},
+    ),
+    "scale of the whole": (
+        "Your scale comes from the shape of the whole fused matrix, not of its parts.",
+        {"scale": "whole shape"},
+    ),
     "scale 1": ("Your scale is always 1; tall matrices get sqrt(r / c).", {"scale": "one"}),
     "scale inverted": ("Your scale has rows and columns exchanged.", {"scale": "inverted"}),
     "scale without root": ("Your scale lacks the square root.", {"scale": "no root"}),
-    "scale without floor": ("Your scale is below 1 for wide matrices; it is max(1, r / c).", {"scale": "no floor"}),
+    "scale without floor": (
+        "Your scale is below 1 for wide matrices; it is max(1, r / c).",
+        {"scale": "no floor"},
+    ),
     "decay coupled": ("Your decay goes through the gradient.", {"decay": "coupled"}),
     "decay without rate": ("Your decay lacks the factor lr.", {"decay": "no rate"}),
     "no decay": ("Your weights do not decay.", {"decay": "none"}),
     "uphill": ("Your step goes uphill.", {"sign": 1}),
     "not orthogonalized": ("Your update is not orthogonalized.", {"orthogonal": "no"}),
     "p bound anew": ("Your function makes a new p; the caller's tensor stays as it was.", {"rebind": True}),
-}  # fmt: skip
+}
 
 
 def _with(faults: dict[str, Any]) -> Callable:

@@ -15,8 +15,23 @@ from autograde.exercise import HiddenExercise
 EXERCISE = HiddenExercise("W4.6")
 
 
-def _adam(p, g, state, lr, betas, eps, weight_decay, *, correct=(True, True), back=0, inside=False, decay="apart",
-          of="g", update="adam", sign=-1):  # fmt: skip
+def _adam(
+    p,
+    g,
+    state,
+    lr,
+    betas,
+    eps,
+    weight_decay,
+    *,
+    correct=(True, True),
+    back=0,
+    inside=False,
+    decay="apart",
+    of="g",
+    update="adam",
+    sign=-1,
+):
     if (
         not isinstance(p, Tensor)
         or not isinstance(g, Tensor)
@@ -35,8 +50,14 @@ def _adam(p, g, state, lr, betas, eps, weight_decay, *, correct=(True, True), ba
     m = state["m"] / (1 - b1**t) if correct[0] else state["m"]
     v = state["v"] / (1 - b2**t) if correct[1] else state["v"]
     root = (v + eps).sqrt() if inside else v.sqrt() + eps
-    step = {"adam": m / root, "square": m / (v + eps), "m": m, "norm": m / (m.norm() + eps),
-            "abs": m.abs() / root, "nothing": 0 * m}[update]  # fmt: skip
+    step = {
+        "adam": m / root,
+        "square": m / (v + eps),
+        "m": m,
+        "norm": m / (m.norm() + eps),
+        "abs": m.abs() / root,
+        "nothing": 0 * m,
+    }[update]
     shrink = 1 - lr * weight_decay if decay == "apart" else 1.0
     return shrink * p + sign * lr * step, state
 

@@ -1,4 +1,4 @@
-"""W4.8, a fair duel: the best rate of each optimizer in the recorded grid, its loss, the noise, and the verdict."""
+"""W4.8, a fair duel: the best rate of each optimizer in the recorded grid, its loss, noise and verdict."""
 
 from __future__ import annotations
 

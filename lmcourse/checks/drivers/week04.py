@@ -1,4 +1,4 @@
-"""Week 4: optimizer steps that change their arguments, parameter groups of models, an orthogonalizer to lend."""
+"""Week 4: optimizer steps that change their arguments, and parameter groups of models."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def groups(
         tied: pairs (second name, first name) of one tensor.
 
     Returns:
-        "groups": for each its "names" (the first name of each parameter, "?" for what is not in the model) and
-        "weight_decay"; "trained": which parameters still want a gradient afterwards.
+        "groups": for each its "names" (the first name of each parameter, "?" for what is not in the model)
+        and "weight_decay"; "trained": which parameters still want a gradient afterwards.
     """
     model = nn.Module()
     for name, shape, trained in parameters:
