@@ -433,8 +433,9 @@ show_figure(*pictures.race_figure(paths), "Four optimizers without their names; 
 #
 # - `"a"`: Muon is the best of the four for language models.
 # - `"b"`: On the plateau, SGD is about to arrive.
-# - `"c"`: With these rates, the paths whose step does not shrink with the gradient cross the plateau; SGD hardly moves.
-# - `"d"`: Momentum never runs past the goal of the ravine.
+# - `"c"`: With these rates, the paths whose step does not shrink with the gradient set out over the plateau at
+#   full speed; SGD hardly moves.
+# - `"d"`: In the ravine, all four are at the goal after 200 steps.
 
 # %% exercise="W4.7" role="answer"
 race = None
@@ -452,7 +453,8 @@ predict("W4.7", "Which of the four will be first at the bottom of the plateau?",
 # Then look at the lengths of steps. One line is flat until the rates fall.
 
 # %% [markdown] exercise="W4.7" role="hint"
-# Shortest path on the plateau: SGD. Flat line of step lengths: Muon. Overshooting in smooth curves: momentum. What is left: Adam.
+# Shortest path on the plateau: SGD. Flat line of step lengths: Muon. Steps that grow on the plateau from small to large:
+# momentum. What is left, full steps from the start that shrink later: Adam.
 
 # %% [markdown] exercise="W4.7" role="after"
 # **What this breaks in real training.** A picture in two dimensions is good for mechanisms and bad for verdicts: nothing in
@@ -552,6 +554,30 @@ predict("W4.8", "Will the gap between the two optimizers be larger than that bet
 #
 # **It happened.** A comparison that this course was built from gave validation losses of 2.393 for Muon and 2.709 for AdamW,
 # and called the result unambiguous: one seed, Muon at two rates, AdamW at one.
+
+# %% [markdown]
+# ## Quiz
+#
+# Six questions, no points. Run a cell to see its question. Then add your letter, as in `quiz("W4", 1, "a")`, and run it
+# again: each answer is explained, the right one and the wrong ones.
+
+# %% role="play"
+quiz("W4", 1)
+
+# %% role="play"
+quiz("W4", 2)
+
+# %% role="play"
+quiz("W4", 3)
+
+# %% role="play"
+quiz("W4", 4)
+
+# %% role="play"
+quiz("W4", 5)
+
+# %% role="play"
+quiz("W4", 6)
 
 # %% [markdown]
 # ## Mistakes seen in the wild

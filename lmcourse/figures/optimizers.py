@@ -39,6 +39,7 @@ def race_figure(recorded: Paths) -> tuple[Figure, str]:
             top.plot(0, 0, marker="+", markersize=11, color=palette.text)
             top.set_title(landscape)
             bottom.set_yscale("log")
+            bottom.set_ylim(1e-4, 2)
             bottom.set_xlabel("step")
         rows[0][-1].legend()
         rows[1][0].set_ylabel("length of the step")

@@ -17,7 +17,7 @@ def record() -> None:
     for landscape in LANDSCAPES:
         runs = race(landscape, {name: RATES[landscape][name] for name in MADE_BY.values()})
         for path, name in MADE_BY.items():
-            points = [[round(float(x), 4) for x in point] for point in runs[name].points]
+            points = [[round(float(x), 6) for x in point] for point in runs[name].points]
             results.append({"landscape": landscape, "path": path, "points": points})
     write_record(
         NAME, "the optimizer race, names taken off", {"unit": "coordinates after each step"}, results

@@ -33,12 +33,12 @@ def _swapped(one: str, other: str) -> dict[str, object]:
 EXERCISE.mutant("adam and muon exchanged", "Your adam and muon are exchanged: look at the length of a step.")(
     _swapped("adam", "muon")
 )
-EXERCISE.mutant("sgd and momentum exchanged", "Your sgd and momentum are exchanged: which overshoots?")(
+EXERCISE.mutant("sgd and momentum exchanged", "Your sgd and momentum are exchanged: which gathers speed?")(
     _swapped("sgd", "momentum")
 )
-EXERCISE.mutant("adam and sgd exchanged", "Your adam and sgd are exchanged: which crosses the plateau?")(
-    _swapped("adam", "sgd")
-)
+EXERCISE.mutant(
+    "adam and sgd exchanged", "Your adam and sgd are exchanged: whose first steps are full on the plateau?"
+)(_swapped("adam", "sgd"))
 EXERCISE.mutant("momentum and muon exchanged", "Your momentum and muon are exchanged.")(
     _swapped("momentum", "muon")
 )
@@ -68,8 +68,8 @@ def _word(answer: Answer, key: str, words: tuple[str, ...]) -> str:
 
 HINTS = {
     "sgd": "One path moves by the gradient and nothing else: where the slope is small, it hardly moves.",
-    "momentum": "One path gathers speed and runs past the goal.",
-    "adam": "Two paths cross the plateau; the steps of one shrink where its gradient changes sign.",
+    "momentum": "One path gathers speed: on the plateau its steps start small and grow.",
+    "adam": "Two paths set out over the plateau at full speed; the steps of one shrink later.",
     "muon": "The steps of one path have the same length almost everywhere, until the rate falls.",
 }
 

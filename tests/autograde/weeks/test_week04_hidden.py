@@ -1,4 +1,4 @@
-"""Week 4's own machinery: oracles that agree with torch and with the trainer, drivers that see renamed tensors."""
+"""Week 4's own machinery: oracles that agree with torch and the trainer, drivers that see renamed tensors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_band_of_the_contract_is_what_five_steps_reach(seed: int) -> None:
 def test_ten_steps_do_not_converge_either() -> None:
     G = torch.randn(6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     values = torch.linalg.svdvals(newton_schulz(G, steps=10))
-    assert 0.66 < values.min() and values.max() < 1.22
+    assert values.min() > 0.66 and values.max() < 1.22
     assert (values - 1).abs().max() > 0.05
 
 
