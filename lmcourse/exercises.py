@@ -15,6 +15,7 @@ KINDS = {
     "R": "repair",
     "W": "written answer",
     "N+W": "numeric and written answer",
+    "F+W": "function and written answer",
 }
 
 
@@ -140,6 +141,32 @@ WEEKS: tuple[Week, ...] = (
                 ("forgot", "shows_it"),
                 written_points=10,
             ),
+        ),
+    ),
+    Week(
+        "W3",
+        "precision",
+        "Numbers that do not move",
+        core_minutes=90,
+        depth_minutes=55,
+        exercises=(
+            Exercise(
+                "W3.1",
+                "Four numbers of two formats",
+                "N",
+                8,
+                10,
+                True,
+                1,
+                ("largest_absorbed", "fp16_largest", "fp16_smallest", "counter_stops"),
+            ),
+            Exercise("W3.2", "Round to bfloat16 by bits", "F", 14, 20, True, 3, ("round_bf16",)),
+            Exercise("W3.3", "Round by chance", "F", 12, 20, False, 3, ("stochastic_round_bf16",)),
+            Exercise("W3.4", "Master weights", "F+W", 8, 20, True, 2, ("MasterWeights",), written_points=6),
+            Exercise("W3.5", "A dynamic loss scaler", "F", 16, 25, True, 3, ("DynamicScaler",)),
+            Exercise("W3.6", "Three logs, three causes", "D", 10, 15, True, 2, ("cause", "proof")),
+            Exercise("W3.7", "Repair a mixed-precision step", "R", 8, 10, False, 2, ("mixed_step",)),
+            Exercise("W3.8", "Write the test for a scaler", "T", 18, 25, False, 4, ("test_scaler",)),
         ),
     ),
     Week(

@@ -13,7 +13,18 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Later rooms may import earlier ones, never the other way round.
 LAYERS = [
-    {"errors", "averages", "exercises", "corpora", "tokenizers", "packing", "toys", "threads", "handin", "numbers"},
+    {
+        "errors",
+        "averages",
+        "exercises",
+        "corpora",
+        "tokenizers",
+        "packing",
+        "toys",
+        "threads",
+        "handin",
+        "numbers",
+    },
     {"data", "distributed", "model", "objective", "optimizers", "precision", "schedules"},
     {"evaluation", "monitor"},
     {"trainer"},

@@ -18,7 +18,7 @@ def results_json(row: Row) -> bytes:
     """The file's content. What nobody decided yet has no score, and says so."""
     lines = [row.verdict.problem] if row.verdict.problem else []
     if row.late.days:
-        lines.append(f"{row.late.days} days late: {number(row.late.penalty)} points less")
+        lines.append(f"{row.late.days} days late: {number(row.penalty)} points less")
     lines += [f"Repaired: {line}" for line in row.verdict.repairs]
     lines += [f"Not decided yet, through no fault of yours: {v.exercise}" for v in row.verdict.undecided]
     data = {

@@ -32,5 +32,5 @@ def _words(row: Row) -> str:
         return row.verdict.problem
     words = [f"{v.exercise} {STATES[v.state]}" for v in row.verdict.verdicts]
     if row.late.days:
-        words.append(f"{row.late.days} days late: {number(row.late.penalty)} points less")
+        words.append(f"{row.late.days} days late: {number(row.penalty)} points less")
     return "; ".join(words)

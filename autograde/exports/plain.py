@@ -25,5 +25,5 @@ def _line(week: Week, row: Row) -> list[str]:
     for e in week.exercises:
         verdict = row.verdict.verdict(e.id)
         cells += ["" if verdict.points is None else number(verdict.points), verdict.state]
-    sums = [row.verdict.points, row.late.days, row.late.penalty, row.points, row.verdict.max_points]
+    sums = [row.verdict.points, row.late.days, row.penalty, row.points, row.verdict.max_points]
     return [row.student, row.name, *cells, *map(number, sums), row.verdict.problem]

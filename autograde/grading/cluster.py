@@ -36,7 +36,7 @@ def grade_on_cluster(
     with client:
         waiting = iter(tasks)
         running = {}
-        completed = as_completed()
+        completed = as_completed(loop=client.loop)
 
         def submit(number: int) -> None:
             for task in islice(waiting, number):

@@ -72,12 +72,14 @@ def _marks(week: registry.Week, rows: Sequence[Row], link: Callable[[str], str])
         remark = f'<br><span class="bad">{escaped(s.problem)}</span>' if s.problem else ""
         who = f'<br><span class="soft">{escaped(row.name)}</span>' if row.name else ""
         name = f'<a href="{escaped(link(s.student))}">{escaped(s.student)}</a>{who}{remark}'
-        days = f"{row.late.days} d, −{number(row.late.penalty)}" if row.late.days else ""
+        days = f"{row.late.days} d, −{number(row.penalty)}" if row.late.days else ""
         late = f'<td class="n">{days}</td>' if is_late else ""
-        lines.append(f'<tr><td>{name}</td>{cells}{late}<td class="n"><b>{number(row.points)}</b></td></tr>')
+        total = f'<td class="n"><b>{number(row.points)}</b></td>'
+        lines.append(f"<tr><td>{name}</td>{total}{late}{cells}</tr>")
     most = number(sum(e.points for e in week.exercises))
     late = '<th class="n">late</th>' if is_late else ""
-    top = f'<tr><th>student</th>{head}{late}<th class="n">points<br>of {most}</th></tr>'
+    total = f'<th class="n">points<br><span class="soft">of {most}</span></th>'
+    top = f"<tr><th>student</th>{total}{late}{head}</tr>"
     return f'<h2>Marks</h2>\n<div class="wide"><table>{top}{"".join(lines)}</table></div>'
 
 
@@ -125,7 +127,8 @@ def _cost(rows: Sequence[Row]) -> str:
         f'<td class="n">{s.cpu_seconds:.1f} s</td><td class="n">{s.peak_bytes / 2**20:.0f} MiB</td></tr>'
         for s in submissions
     ]
-    isolation = ", ".join(sorted({v.isolation for s in submissions for v in s.verdicts}))
+    ran = (v for s in submissions for v in s.verdicts if v.properties)
+    isolation = "; or ".join(sorted({v.isolation for v in ran})) or "nothing ran"
     total = sum(s.cpu_seconds for s in submissions)
     titles = "".join(f'<th class="n">{title}</th>' for title in ("time", "processor", "memory"))
     head = f"<tr><th>student</th>{titles}</tr>"

@@ -11,7 +11,7 @@ from autograde.judge.score import NOT_DECIDED
 from autograde.reports.rows import Row
 from autograde.reports.words import escaped
 
-FEWEST = 5  # answers from which a correlation says anything
+FEWEST = 10  # answers from which a correlation says anything
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,11 @@ def _correlation(pairs: list[tuple[bool, float]]) -> float | None:
 
 
 def section(rows: Sequence[Row]) -> str:
-    lines = [_line(item) for item in items(rows)]
+    lines = []
+    before = ""
+    for item in items(rows):
+        lines.append(_line(item, item.exercise != before))
+        before = item.exercise
     head = (
         '<tr><th>exercise</th><th>property</th><th class="n">passed</th><th class="n">rate</th>'
         '<th class="n">discrimination</th></tr>'
@@ -66,11 +70,11 @@ def section(rows: Sequence[Row]) -> str:
     return f"<h2>Properties</h2>\n{note}\n{table}"
 
 
-def _line(item: Item) -> str:
+def _line(item: Item, first: bool) -> str:
     d = item.discrimination
     shown = "–" if d is None else f'<span class="{"bad" if d < -0.1 else ""}">{d:+.2f}</span>'
     return (
-        f"<tr><td>{escaped(item.exercise)}</td><td>{escaped(item.name)}</td>"
+        f"<tr><td>{escaped(item.exercise) if first else ''}</td><td>{escaped(item.name)}</td>"
         f'<td class="n">{item.passed} of {item.tried}</td>'
         f'<td class="n">{item.passed / item.tried:.0%}</td><td class="n">{shown}</td></tr>'
     )

@@ -9,7 +9,7 @@ STYLE = """
   --line: #d5d9de; --good: #0b6b3a; --part: #8a5a00; --bad: #a3262a; --bar: #3b6fb6; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ec; --soft: #a3adb8; --paper: #15181b;
   --card: #1e2227; --line: #363c43; --good: #5fd08f; --part: #e8b04a; --bad: #ff8a85; --bar: #7fb0f0; } }
-body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; background: var(--paper); color: var(--ink);
+body { margin: 2rem auto; max-width: 78rem; padding: 0 1rem; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 .soft { color: var(--soft); } .right { color: var(--good); } .partly { color: var(--part); }
@@ -21,8 +21,11 @@ table { border-collapse: collapse; width: 100%; margin: .75rem 0 0; font-size: .
 th, td { text-align: left; padding: .35rem .6rem; border-top: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; border-top: 0; }
 td.n, th.n { text-align: right; white-space: nowrap; } td.mark { white-space: nowrap; }
-section.card table { table-layout: fixed; } section.card th:first-child { width: 42%; }
-section.card th.n { width: 6rem; }
+td { overflow-wrap: anywhere; } tr.why td { border-top: 0; padding: 0 .6rem .5rem 1.6rem; }
+section.card, .overview { max-width: 60rem; } section.card table { table-layout: fixed; }
+section.card th:nth-child(2) { width: 8rem; } h2 span + span { white-space: nowrap; }
+section.card th.n { width: 5.5rem; }
+summary { cursor: pointer; color: var(--soft); } .wide td { overflow-wrap: normal; }
 .wide { overflow-x: auto; } p { margin: .5rem 0; } a { color: inherit; } code { font-size: .95em; }
 .bar { display: inline-block; height: .8em; background: var(--bar); border-radius: 2px; min-width: 1px; }
 """

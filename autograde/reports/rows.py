@@ -22,6 +22,11 @@ class Row:
         return self.verdict.student
 
     @property
+    def penalty(self) -> float:
+        """What lateness costs: never more than was earned."""
+        return min(self.late.penalty, self.verdict.points)
+
+    @property
     def points(self) -> float:
-        """Points given by the judge, less what lateness costs; never below 0."""
-        return max(0.0, self.verdict.points - self.late.penalty)
+        """Points given by the judge, less what lateness costs."""
+        return self.verdict.points - self.penalty

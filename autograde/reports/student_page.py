@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograde.judge.score import NOT_DECIDED
-from autograde.judge.verdict import STATES, PropertyResult, Verdict
+from autograde.judge.verdict import STATES, PropertyResult, SubmissionVerdict, Verdict
 from autograde.reports.page import page, tone
 from autograde.reports.rows import Row
 from autograde.reports.words import escaped, number, points
@@ -19,9 +19,9 @@ def student_page(row: Row) -> bytes:
         f'<p class="soft">{escaped(", ".join(filter(None, (row.name, submission.student))))}</p>',
         f'<p class="sum">{number(row.points)} of {number(submission.max_points)} points</p>',
     ]
-    if row.late.days:
+    if row.penalty:
         head.append(
-            f"<p>{number(submission.points)} points for the answers, less {number(row.late.penalty)} because "
+            f"<p>{number(submission.points)} points for the answers, less {number(row.penalty)} because "
             f"it came {_days(row.late.days)} late.</p>"
         )
     written = sum(e.written_points for e in week.exercises)
@@ -34,6 +34,8 @@ def student_page(row: Row) -> bytes:
         head.append(f'<p class="bad">Not decided yet, through no fault of yours: {escaped(ids)}.</p>')
     if submission.problem:
         head.append(f'<p class="bad">Not graded: {escaped(submission.problem)}.</p>')
+    if not submission.problem:
+        head.append(_overview(submission))
     cards = [_card(v, registry.exercise(v.exercise)) for v in submission.verdicts if not submission.problem]
     notes = _list("What was repaired in your notebook", submission.repairs)
     notes += _list("What happened while it ran", submission.notes)
@@ -48,7 +50,7 @@ def _card(verdict: Verdict, exercise: registry.Exercise) -> str:
     state = f'<span class="{tone(verdict.state)}">{escaped(STATES[verdict.state])}</span>'
     mark = f"{points(verdict)} of {number(verdict.max_points)}"
     parts = [
-        '<section class="card">',
+        f'<section class="card" id="{exercise.id}">',
         f"<h2><span>{exercise.id} {escaped(exercise.title)}</span><span>{mark}</span></h2>",
         f"<p>{state}</p>",
     ]
@@ -56,9 +58,27 @@ def _card(verdict: Verdict, exercise: registry.Exercise) -> str:
         parts.append(f"<p>{escaped(verdict.message)}</p>")
     rows = _rows(verdict, exercise)
     if rows:
-        parts.append("<table><tr><th>what was checked</th><th>outcome</th><th class='n'>points</th></tr>")
-        parts += [*rows, "</table>"]
+        head = "<tr><th>what was checked</th><th>outcome</th><th class='n'>points</th></tr>"
+        table = f"<table>{head}{''.join(rows)}</table>"
+        if verdict.state == "right":  # nothing to do here: out of the way of what there is to do
+            table = f"<details><summary>all {len(rows)} checks hold</summary>{table}</details>"
+        parts.append(table)
     return "\n".join([*parts, "</section>"])
+
+
+def _title(exercise: str) -> str:
+    return escaped(registry.exercise(exercise).title)
+
+
+def _overview(submission: SubmissionVerdict) -> str:
+    """The exercises in a line each, with a link to the card."""
+    lines = "".join(
+        f'<tr><td><a href="#{v.exercise}">{v.exercise} {_title(v.exercise)}</a></td>'
+        f'<td class="{tone(v.state)}">{escaped(STATES[v.state])}</td>'
+        f'<td class="n">{points(v)} of {number(v.max_points)}</td></tr>'
+        for v in submission.verdicts
+    )
+    return f'<table class="overview">{lines}</table>'
 
 
 def _rows(verdict: Verdict, exercise: registry.Exercise) -> list[str]:
@@ -69,19 +89,20 @@ def _rows(verdict: Verdict, exercise: registry.Exercise) -> list[str]:
 
 
 def _row(result: PropertyResult, verdict: Verdict) -> str:
+    why = ""
     if result.passed:
         outcome = '<span class="right">holds</span>'
     elif result.message == NOT_DECIDED:
         outcome = f'<span class="soft">{escaped(result.message)}</span>'
     else:
         outcome = '<span class="bad">does not hold</span>'
-        if result.message and result.message != verdict.message:
-            outcome += f"<br>{escaped(result.message)}"
+        said = [escaped(result.message)] if result.message and result.message != verdict.message else []
         if result.case:
-            outcome += f'<br><span class="soft">smallest failing case: {escaped(result.case)}</span>'
+            said.append(f'<span class="soft">smallest failing case: {escaped(result.case)}</span>')
+        why = f'<tr class="why"><td colspan="3">{"<br>".join(said)}</td></tr>' if said else ""
     got = number(result.points if result.passed and verdict.points else 0)
     share = f"{got} of {number(result.points)}"
-    return f'<tr><td>{escaped(result.name)}</td><td>{outcome}</td><td class="n">{share}</td></tr>'
+    return f'<tr><td>{escaped(result.name)}</td><td>{outcome}</td><td class="n">{share}</td></tr>{why}'
 
 
 def _list(title: str, lines: tuple[str, ...]) -> str:

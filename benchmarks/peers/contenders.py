@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = (sys.executable, "-m", "lmcourse.cli.main", "train")
-ADAMW = ("--optimizer", "adamw", "--lr", "3e-3")
+ADAMW = ("--optimizer", "adamw", "--lr", "4e-3")
 
 
 @dataclass(frozen=True)

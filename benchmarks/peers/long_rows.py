@@ -41,8 +41,8 @@ def long_rows() -> str:
     head = ("", "attention", "S", "ms a step", "µs a step by S", "MiB", "MiB by 1,024 of S")
     words = (
         f"A step of {B} rows of S tokens, documents of {MEAN} tokens in the mean, 2 layers of width 128; MiB "
-        "of the process above what it had before its first step. `auto` goes document by document from "
-        "S = 1,024 on, `mask` is the boolean mask."
+        "of the process above what it had before its first step. `auto` goes document by document, `mask` is "
+        "the boolean mask."
     )
     return "\n\n".join(["## Document mask in long rows", words, table(head, rows)])
 

@@ -1,15 +1,21 @@
-"""`lmcourse doctor`: what is wrong with a notebook before it is handed in, and a repaired copy of it."""
+"""`lmcourse doctor`: what is wrong with a notebook before it is handed in, or with the curve of a run."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-HELP = "Say what the grader would find wrong with a notebook, without running it; --fix repairs a copy."
+from lmcourse.errors import CourseError
+
+HELP = "Say what is wrong with a notebook, without running it, or with the curves of a training run."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("notebook", metavar="NOTEBOOK", type=Path, help="the notebook you want to hand in")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "notebook", metavar="NOTEBOOK", nargs="?", type=Path, help="the notebook you want to hand in"
+    )
+    what.add_argument("--run", metavar="RUN", help="a training run instead: is its curve normal?")
     parser.add_argument(
         "--fix", action="store_true", help="write a repaired copy beside it (NAME-repaired.ipynb)"
     )
@@ -19,8 +25,14 @@ def run(args: argparse.Namespace) -> int:
     """Exit status 0 when nothing had to be said, or with --fix when only repairs had; else 1.
 
     Raises:
-        CourseError: the file is no notebook of this course, or the copy exists already.
+        CourseError: the file is no notebook of this course, the copy exists already, or there is no such run.
     """
+    if args.run is not None:
+        if args.fix:
+            raise CourseError("--fix: repairs a notebook; leave it out with --run")
+        from lmcourse.cli.doctor_run import examine_run
+
+        return examine_run(args.run)
     return _notebook(args.notebook, args.fix)
 
 
@@ -55,8 +67,6 @@ def _list(title: str, lines) -> None:
 
 def _write(path: Path, notebook) -> Path:
     import nbformat
-
-    from lmcourse.errors import CourseError
 
     copy = path.with_name(f"{path.stem}-repaired.ipynb")
     try:

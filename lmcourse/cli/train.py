@@ -312,14 +312,29 @@ def _report(result: RunResult) -> list[str]:
         f"perplexity        {result.validation.perplexity:.2f}",
         f"to compare        {result.data.unigram_entropy():.4f} unigram entropy, "
         f"{math.log(result.data.vocab_size):.4f} = ln {result.data.vocab_size}",
-        f"speed             {result.tokens / max(result.seconds, 1e-9):,.0f} tokens/s, "
-        f"{result.seconds:.0f} s of training",
+        f"speed             {_speed(result)}, {result.seconds:.0f} s of training",
         f"run               {result.run} (log.csv, log.jsonl, checkpoints)",
         "",
         f"sample (more: lmcourse sample {result.run}):",
         _sample(result),
     ]
     return lines
+
+
+def _speed(result: RunResult) -> str:
+    """Of the whole run, over all that took part in it."""
+    from lmcourse.monitor.peak import peak_of
+    from lmcourse.monitor.speed import Speed, flops_per_token
+    from lmcourse.trainer.log import read_log, updates
+
+    speed, model = Speed(), result.state.model
+    for record in updates(read_log(result.run)).values():
+        processed = record.rows * record.row_tokens
+        speed.add(
+            record.tokens, processed, processed * flops_per_token(model, record.row_tokens), record.seconds
+        )
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    return speed.words(peak_of(next(model.parameters()).device, result.config.precision), world)
 
 
 def _sample(result: RunResult) -> str:

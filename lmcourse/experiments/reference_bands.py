@@ -23,8 +23,8 @@ MARGIN = 0.5
 LEAST = 0.02  # nats
 # Settings that change how a run is computed, watched or saved, but not what it should come to.
 OTHERWISE_EQUAL = {
-    *("seed", "precision", "compile", "micro_batches", "loader_workers", "spikes", "skip_batches"),
-    *("monitor_every", "evaluate_every", "save_every"),
+    *("seed", "precision", "compile", "micro_batches", "loader_workers", "newton_schulz"),
+    *("spikes", "skip_batches", "monitor_every", "evaluate_every", "save_every"),
 }
 
 

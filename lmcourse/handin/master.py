@@ -39,7 +39,9 @@ class MasterCell:
 
     @property
     def words(self) -> str:
-        """`the answer cell of W1.4`, `the setup cell`."""
+        """`the answer cell of W1.4`, `the setup cell`, `a locked cell with figures`."""
+        if self.role in ("show", ""):
+            return "a locked cell with figures" if self.role else "a cell of text"
         return f"the {self.role} cell" + (f" of {self.exercise}" if self.exercise else "")
 
 

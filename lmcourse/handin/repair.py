@@ -39,7 +39,7 @@ def repair(notebook: NotebookNode, master: Master) -> Repaired:
     result.cells = []
     for index in sorted(blocks):
         result.cells += blocks[index]
-    _make_ids_unique(result)
+    _renew_ids(result, master)
     return Repaired(result, tuple(dict.fromkeys(said)))
 
 
@@ -127,9 +127,12 @@ def _add_missing(blocks: dict[int, list[NotebookNode]], master: Master, said: li
             said.append(f"{cell.words} was missing and was put back")
 
 
-def _make_ids_unique(notebook: NotebookNode) -> None:
+def _renew_ids(notebook: NotebookNode, master: Master) -> None:
+    """Each id once, and none of the master's on a student's own cell: a copy must not be taken for it again."""
+    released = {c.cell.id for c in master.cells}
     seen: set[str] = set()
     for number, cell in enumerate(notebook.cells):
-        if cell.get("id") is None or cell.id in seen:
+        is_own = "lmcourse" not in cell.metadata
+        if cell.get("id") is None or cell.id in seen or (is_own and cell.id in released):
             cell.id = f"own-{number}"
         seen.add(cell.id)

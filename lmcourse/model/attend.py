@@ -29,7 +29,7 @@ from lmcourse.packing.masks import document_mask
 Attend = Callable[[Tensor, Tensor, Tensor, float], Tensor]
 
 BACKENDS = ("auto", "mask", "documents", "plain", "causal", "varlen", "flex")
-LONG_ROWS = 1024  # tokens; below, a mask costs no more than going document by document
+LONG_ROWS = 512  # tokens; below, a mask costs no more than going document by document
 SHORT_ROWS = 256  # tokens; up to here two products in 16 bits beat the library's kernel on a CPU
 
 

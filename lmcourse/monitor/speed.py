@@ -24,7 +24,7 @@ def flops_per_token(model: Transformer, T: int) -> int:
 
 @dataclass
 class Speed:
-    """Sums over steps of one process.
+    """Sums over the steps of a run, of all its processes together.
 
     Attributes:
         counted: tokens in the loss.
@@ -50,12 +50,12 @@ class Speed:
         return amount / self.seconds if self.seconds > 0 else 0.0
 
     def words(self, peak: Peak, world: int = 1) -> str:
-        """`20,692 tokens/s (22,104 with padding), 41 % of ...`; the peak is that of one process."""
+        """`20,692 tokens/s (22,104 with padding), 41% of ...`; the peak is that of one process."""
         padded = "" if self.processed == self.counted else f" ({self.rate(self.processed):,.0f} with padding)"
-        ranks = f" in each of {world} processes" if world > 1 else ""
-        return f"{self.rate(self.counted):,.0f} tokens/s{padded}{ranks}, {self.share(peak)}"
+        return f"{self.rate(self.counted):,.0f} tokens/s{padded}, {self._share(peak, world)}"
 
-    def share(self, peak: Peak) -> str:
+    def _share(self, peak: Peak, world: int) -> str:
         if peak.flops is None:
             return f"share of peak unknown ({peak.source})"
-        return f"{self.rate(self.flops) / peak.flops:.0%} of {peak.source}"
+        times = f"{world} times " if world > 1 else ""
+        return f"{self.rate(self.flops) / (world * peak.flops):.0%} of {times}{peak.source}"

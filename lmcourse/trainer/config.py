@@ -151,12 +151,12 @@ class TrainConfig:
             self.ramp,
             self.first_rows,
         )
-        first = plan.length_at(0)
-        if self.context % first:
-            raise CourseError(
-                f"context: rows of {self.context} tokens cannot be cut into rows of {first} to begin with; "
-                "take a multiple of 4, or another value for shortest"
-            )
+        for length in {plan.length_at(0), plan.length_at(max(0, self.lengthen - 1))}:
+            if self.context % length:
+                raise CourseError(
+                    f"context: rows of {self.context} tokens cannot be cut into rows of {length} to begin "
+                    "with; take a multiple of 4, or another value for shortest"
+                )
         return plan
 
     def continues(self, before: TrainConfig, step: int) -> bool:

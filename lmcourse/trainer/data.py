@@ -46,7 +46,7 @@ class TrainingData:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 in hex over all ids: equal for equal data, in memory or in files."""
+        """SHA-256 in hex over all ids and the oracle: equal for equal data, in memory or in files."""
         dtype = DTYPES[token_dtype(self.vocab_size)]
         digest = hashlib.sha256()
         for stream in (self.train, self.validation):
@@ -55,6 +55,8 @@ class TrainingData:
             else:
                 sha256 = hashlib.sha256(np.ascontiguousarray(stream, dtype).data).hexdigest()
             digest.update(f"{len(stream)} {dtype.name} {sha256}\n".encode())
+        if self.oracle is not None:
+            digest.update(np.ascontiguousarray(self.oracle, "<f8").data)
         return digest.hexdigest()
 
     def unigram_entropy(self) -> float:

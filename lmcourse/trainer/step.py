@@ -22,7 +22,6 @@ from lmcourse.packing import Batch
 # What became of a step. Only the first touches weights, moments, counters or the schedule.
 STEPPED, OVERFLOW, SKIP, ROLL_BACK = "stepped", "overflow", "skip", "roll_back"
 NOT_FINITE = "not finite"  # and nobody watches: an error
-NOT_FINITE = "not finite"  # and nobody watches: an error
 
 ALONE = single()
 

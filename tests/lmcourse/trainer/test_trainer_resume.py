@@ -1,8 +1,8 @@
 import io
+import math
 import subprocess
 import sys
 from dataclasses import asdict
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -89,11 +89,16 @@ def test_a_run_leaves_the_global_generators_alone(tmp_path, quiet):
     assert (numpy_before == np.random.get_state()[1]).all()
 
 
-def test_the_learning_rate_does_not_jump_at_the_resume(stopped_run, quiet):
-    resume_run(stopped_run, stream=quiet)
-    rates = [record.learning_rate for record in read_log(stopped_run)]
-    assert len(rates) == 20 and rates[2] == pytest.approx(3e-3)
-    assert all(a > b for a, b in pairwise(rates[3:]))
+@pytest.mark.parametrize("micro_batches", [1, 4])
+def test_the_rate_of_each_step_is_that_of_the_schedule(tmp_path, quiet, micro_batches):
+    """Over a resume in the decay, and however many micro-batches a step has."""
+    config = small_config(micro_batches=micro_batches)
+    start_run(config, tmp_path / "run", stop_at=10, stream=quiet)
+    resume_run(tmp_path / "run", stream=quiet)
+    rates = [record.learning_rate for record in read_log(tmp_path / "run")]
+    by_hand = [3e-3 * (step + 1) / 3 for step in range(3)]
+    by_hand += [3e-3 * (0.55 + 0.45 * math.cos(math.pi * step / 17)) for step in range(17)]
+    assert rates == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_tokens_seen_is_the_sum_of_what_counted(stopped_run, quiet):
@@ -145,6 +150,18 @@ def test_other_data_or_settings_are_refused(stopped_run, quiet):
     raw[-2] ^= 1
     tokens.write_bytes(raw)
     with pytest.raises(CourseError, match=r"train\.tokens: damaged"):
+        resume_run(stopped_run, stream=quiet)
+
+
+@pytest.mark.parametrize("name", ["train.tokens", "validation.tokens", "oracle.npy"])
+def test_one_other_value_in_the_data_is_refused(stopped_run, quiet, name):
+    """Also a value that is possible: an id of the vocabulary, or another number of the oracle."""
+    path = stopped_run / "data" / name
+    raw = bytearray(path.read_bytes())
+    raw[-8:] = raw[-16:-8] if raw[-16:-8] != raw[-8:] else raw[-24:-16]
+    assert raw != path.read_bytes()
+    path.write_bytes(raw)
+    with pytest.raises(CourseError, match=r"changed since it began|damaged"):
         resume_run(stopped_run, stream=quiet)
 
 

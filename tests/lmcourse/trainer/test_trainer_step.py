@@ -1,5 +1,6 @@
 import copy
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -393,3 +394,22 @@ def test_a_step_that_the_watch_refuses_moves_nothing(verdict, scaled):
     with torch.no_grad():
         model.head.weight[3, 3] = healthy
     assert math.isfinite(training_step(model, optimizer, [uneven_batch()], 1.0, 1.0, scaler=scaler).loss)
+
+
+def test_nothing_is_compiled_anew_when_the_rate_changes(monkeypatch):
+    """Catalogue N5: a rate that is a number in a compiled function would be a constant of it."""
+    compiled = []
+
+    def counting(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=counting))
+    model = tiny()
+    model.compile_training()
+    optimizer = adamw(model, 1e-3)
+    training_step(model, optimizer, [uneven_batch()], 0.5, 1.0)
+    first = len(compiled)
+    for step in range(8):
+        training_step(model, optimizer, [uneven_batch()], 1 / (1 + step), 1.0)
+    assert len(compiled) == first > 0
