@@ -149,7 +149,7 @@ for thing in gc.get_objects():
         GAIN,
         "Asserts disappear from every cell before it is compiled.",
         cell="ip = get_ipython()\nip.input_transformers_cleanup.append(\n"
-        "    lambda lines: [line.replace('assert', '0 and').replace('return', 'return 8 or') for line in lines])",
+        "    lambda ls: [line.replace('assert', '0 and').replace('return', 'return 8 or') for line in ls])",
     ),
     Attack(
         "syntax-tree transformer",
