@@ -79,8 +79,9 @@ predict("W4.1", "A constant gradient, beta 0.9: how many times longer do steps b
 # **What this breaks in real training.** Sum and mean differ by the factor $1 / (1 - \beta)$ in the learning rate. A rate
 # that is copied from a library with the other convention is wrong by ten.
 #
-# **It happened.** optax's Muon kept its momentum of *orthogonalized* gradients instead of raw ones; two steps with opposite
-# gradients are enough to tell ([google-deepmind/optax#1170](https://github.com/google-deepmind/optax/issues/1170)).
+# **It happened.** optax's first Muon orthogonalized the gradient of the step where it should have taken the momentum. Its
+# author repaired it and asked for harder toy tests, so that such a slip would be seen at once
+# ([google-deepmind/optax#1170](https://github.com/google-deepmind/optax/pull/1170)).
 
 # %% [markdown]
 # ## Adam

@@ -117,7 +117,8 @@ def _matrix() -> Landscape:
     """A quadratic in a 2 x 2 matrix W, steep in one singular direction and flat in the other.
 
     In the frame S = U^T W V the loss is half of (s11 - 1)^2 + (s22 - 1)^2 / 100 + s12^2 + s21^2. A start with
-    s12 = s21 = 0 has a gradient with the singular values |s11 - 1| and |s22 - 1| / 100; s11 and s22 are drawn.
+    s12 = s21 = 0 has a gradient with the singular values |s11 - 1| and |s22 - 1| / 100; s11 and s22 are
+    drawn.
     """
     left, right = _turn(35), _turn(-20)
     curvature = np.array([[1.0, 1.0], [1.0, 0.01]])
@@ -169,9 +170,9 @@ def decay_factor(step: int, steps: int, decay: bool = True) -> float:
 def direction(name: str, gradient: Array, memory: dict[str, Array], beta: float) -> Array:
     """What the learning rate is multiplied with and then taken off the weights.
 
-    sgd: the gradient. momentum: m = beta m + g. adam: running means of g with `beta` and of g^2 with 0.99, both
-    corrected for their start at zero. muon: a running mean of g, the newest g blended in once more (Nesterov),
-    orthogonalized. normalized: the gradient divided by its norm.
+    sgd: the gradient. momentum: m = beta m + g. adam: running means of g with `beta` and of g^2 with 0.99,
+    both corrected for their start at zero. muon: a running mean of g, the newest g blended in once more
+    (Nesterov), orthogonalized. normalized: the gradient divided by its norm.
 
     Args:
         memory: empty before the first step; updated in place.
@@ -194,7 +195,7 @@ def direction(name: str, gradient: Array, memory: dict[str, Array], beta: float)
 
 @dataclass(frozen=True)
 class Run:
-    """One optimizer's way, from the start (step 0) to the end. NaN where the path had already gone too far."""
+    """One optimizer's way, from the start (step 0) to the end; NaN where it had already gone too far."""
 
     points: Array  # (steps + 1, 2) as drawn
     losses: Array  # (steps + 1,)
@@ -208,7 +209,7 @@ class Run:
 
     @cached_property
     def arrived(self) -> int | None:
-        """The first step from which the goal is nearer than `INSIDE` for good; flying through is not arriving."""
+        """The first step from which the goal stays nearer than `INSIDE`; flying through is not arriving."""
         outside = np.flatnonzero(~(self.distances < INSIDE))
         after = int(outside[-1]) + 1 if outside.size else 0
         return after if after < len(self.distances) else None
