@@ -5,7 +5,7 @@ Each section prints lines of one table, which is written to benchmarks/grading.m
 - ours: cold start with gradebook and pages; per submission when warm; a second run in which nothing changed;
 - nbgrader: `nbgrader autograde` with the same questions and its own way to test them;
 - otter: `otter run` one by one, in an environment of its own (installed by its name);
-- killed: copies with own seeds, once undisturbed and once killed three times at random; memory of the command.
+- killed: copies with own seeds, once undisturbed and once killed three times at random; memory.
 
     python -m benchmarks.grading                              # everything, 24 submissions, 1,000 copies
     python -m benchmarks.grading --only ours nbgrader --submissions 3
