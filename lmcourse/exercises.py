@@ -169,6 +169,32 @@ WEEKS: tuple[Week, ...] = (
             Exercise("W3.8", "Write the test for a scaler", "T", 18, 25, False, 4, ("test_scaler",)),
         ),
     ),
+    Week(
+        "W4",
+        "optimizers",
+        "The optimizer race",
+        core_minutes=85,
+        depth_minutes=70,
+        exercises=(
+            Exercise("W4.1", "Momentum", "F", 6, 8, True, 1, ("momentum_step",)),
+            Exercise("W4.2", "AdamW", "F", 18, 30, True, 2, ("adamw_step",)),
+            Exercise("W4.3", "Which weights decay", "F", 10, 12, True, 2, ("param_groups",)),
+            Exercise("W4.4", "Newton-Schulz", "F", 14, 20, False, 3, ("newton_schulz",)),
+            Exercise("W4.5", "Muon", "F", 12, 20, False, 3, ("muon_step",)),
+            Exercise(
+                "W4.6",
+                "Write the test for Adam's first step",
+                "T",
+                16,
+                20,
+                True,
+                3,
+                ("test_bias_correction_makes_first_step_full_size",),
+            ),
+            Exercise("W4.7", "Read the race", "D", 12, 15, True, 2, ("race",)),
+            Exercise("W4.8", "A fair duel", "N+W", 6, 30, False, 3, ("duel", "verdict"), written_points=6),
+        ),
+    ),
 )
 
 

@@ -144,7 +144,10 @@ print("logsumexp: ", torch.logsumexp(large, dim=0).item())
 # %% role="show"
 logits, targets = torch.zeros(1, 3, 2), torch.full((1, 3), -100)
 print("library, nothing counts:", F.cross_entropy(logits.flatten(0, 1), targets.flatten()).item())
-print("its sum instead:        ", F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").item())
+print(
+    "its sum instead:        ",
+    F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").item(),
+)
 
 # %% [markdown] exercise="W2.2" role="why"
 # **Why.** This function is the goal of training in one line. Everything that you train from here on goes where its
@@ -265,7 +268,9 @@ predict("W2.3", "Rows of 1 and 9 tokens: how many times more does the lone token
 # small model and one batch of rows whose lengths differ more and more, and measures the angle.
 
 # %% role="show"
-show_figure(*pictures.angle_figure(seeds=range(12)), "Two objectives on the same batch; each line is a random batch.")
+show_figure(
+    *pictures.angle_figure(seeds=range(12)), "Two objectives on the same batch; each line is a random batch."
+)
 
 # %% [markdown]
 # With equal lengths the two are the same function. The more uneven the lengths, the more they disagree about which way
@@ -277,6 +282,7 @@ show_figure(*pictures.angle_figure(seeds=range(12)), "Two objectives on the same
 # A step of 32,768 tokens may not fit in memory. So you compute it in $K$ parts, and let `backward()` do what it always
 # does: it *adds* to `.grad`. Four micro-batches of 8 rows then give the gradient of one batch of 32, if each loss is
 # divided by 4. The next cell does that for a small model, and once more without the division.
+
 
 # %% role="show"
 def gradient_of(parts, divide):
@@ -352,7 +358,9 @@ def accumulate(model, micro_batches, total_tokens: int) -> float:
 
 
 # %% exercise="W2.4" role="predict"
-predict("W2.4", "K = 4 equal micro-batches, no division at all: how much longer is the gradient?", answer=None)
+predict(
+    "W2.4", "K = 4 equal micro-batches, no division at all: how much longer is the gradient?", answer=None
+)
 
 # %% [markdown] exercise="W2.4" role="hint"
 # Two things per micro-batch: its sum of nats over the kept tokens, divided by `total_tokens`; and `backward()`.
@@ -399,10 +407,13 @@ predict("W2.4", "K = 4 equal micro-batches, no division at all: how much longer 
 # %% role="show"
 first, second = torch.tensor([3.0, 4.0]), torch.tensor([12.0])
 norm = torch.cat([first, second]).norm()
-print(f"length {norm:.0f}, factor {1 / norm:.3f}: {(first / norm).numpy().round(4)} {(second / norm).numpy().round(4)}")
+print(
+    f"length {norm:.0f}, factor {1 / norm:.3f}: {(first / norm).numpy().round(4)} {(second / norm).numpy().round(4)}"
+)
 
 # %% [markdown]
 # Here is a step that somebody wrote in a hurry. It runs, the loss falls. Four lines stand in the wrong place.
+
 
 # %% role="show"
 def hasty_step(model, optimizer, micro_batches, total_tokens, lr, clip):

@@ -69,7 +69,9 @@ show_figure(*pictures.additions_figure(paths), "1.0 and a thousand updates of 0.
 # For $p = 7$ (bfloat16), that is 1/128 at 1, and 2 at 256.
 
 # %% role="show"
-print(f"{'format':9} {'bits':>4} {'exponent':>8} {'mantissa':>8} {'largest':>10} {'normal':>10} {'smallest':>10} {'at 1':>10}")
+print(
+    f"{'format':9} {'bits':>4} {'exponent':>8} {'mantissa':>8} {'largest':>10} {'normal':>10} {'smallest':>10} {'at 1':>10}"
+)
 for name, f in FORMATS.items():
     shape = f"{name:9} {f.bits:4} {f.exponent_bits:8} {f.mantissa_bits:8}"
     print(shape, f"{f.max:10.4g} {f.min_normal:10.3g} {f.min_subnormal:10.3g} {f.spacing(1.0):10.3g}")
@@ -123,7 +125,9 @@ counter_stops = 256  # from here on the spacing is 2, and adding 1 is a tie
 ### END SOLUTION
 
 # %% exercise="W3.1" role="predict"
-predict("W3.1", "Adam's first step has size lr. For which lr does a bfloat16 weight of 1.0 not move?", answer=None)
+predict(
+    "W3.1", "Adam's first step has size lr. For which lr does a bfloat16 weight of 1.0 not move?", answer=None
+)
 
 # %% [markdown] exercise="W3.1" role="hint"
 # bfloat16 has 7 mantissa bits, float16 has 10 and 5 exponent bits. What is the spacing at 1 in each?
@@ -148,6 +152,7 @@ predict("W3.1", "Adam's first step has size lr. For which lr does a bfloat16 wei
 #
 # A bfloat16 number is a float32 number whose last 16 bits are zero: same sign, same 8 exponent bits, 7 of the 23 mantissa
 # bits. So rounding happens in those 16 bits. Look at them:
+
 
 # %% role="show"
 def bits(x: float) -> str:
@@ -419,7 +424,9 @@ sizes = gradient_sizes(seed=0)
 show_figure(*pictures.gradient_figure(sizes), "Gradients of a small model in float32, by size.")
 
 # %% role="show"
-print(f"{len(sizes.exponents):,} gradients, from 2^{sizes.exponents.min():.0f} to 2^{sizes.exponents.max():.0f}")
+print(
+    f"{len(sizes.exponents):,} gradients, from 2^{sizes.exponents.min():.0f} to 2^{sizes.exponents.max():.0f}"
+)
 for scale in (2.0**-12, 2.0**-6, 1.0, 2.0**16, 2.0**20):
     zero, few, inf = sizes.lost(scale), sizes.coarse(scale), sizes.overflow(scale)
     print(f"loss times {scale:10.4g}: {zero:6.1%} become zero, {few:6.1%} lose digits, {inf:6.1%} overflow")
@@ -620,6 +627,7 @@ predict("W3.6", "Which of the three would a learning rate ten times higher help?
 # Autocast is for the forward pass. Backward needs none, since each operation goes back in the type it went forward. The
 # optimizer must not be under it.
 
+
 # %% role="show"
 def hasty_mixed_step(model, optimizer, inputs, targets):
     model.bfloat16()
@@ -738,7 +746,9 @@ def test_scaler(scaler_class) -> None:
         taken = float(optimizer.state[first].get("step", 0)) - steps
         assert taken == (kind == "."), "a skipped step does not count"
         if kind != ".":
-            assert torch.equal(first, before[0]) and torch.equal(second, before[1]), "a skipped step moves nothing"
+            assert torch.equal(first, before[0]) and torch.equal(second, before[1]), (
+                "a skipped step moves nothing"
+            )
         scaler.update()
         assert float(scaler.scale) == expected[number], f"scale after step {number + 1}"
     ### END SOLUTION

@@ -128,7 +128,7 @@ def _add_missing(blocks: dict[int, list[NotebookNode]], master: Master, said: li
 
 
 def _renew_ids(notebook: NotebookNode, master: Master) -> None:
-    """Each id once, and none of the master's on a student's own cell: a copy must not be taken for it again."""
+    """Each id once, and none of the master's on a student's own cell: no copy is taken for it again."""
     released = {c.cell.id for c in master.cells}
     seen: set[str] = set()
     for number, cell in enumerate(notebook.cells):

@@ -20,13 +20,12 @@ Array = NDArray[np.float64]
 
 OPTIMIZERS = ("sgd", "momentum", "adam", "muon", "normalized")
 RATES: Mapping[str, Mapping[str, float]] = {
-    "ravine": {"sgd": 0.5, "momentum": 0.1, "adam": 0.1, "muon": 0.144, "normalized": 0.1},
-    "banana": {"sgd": 0.1, "momentum": 0.05, "adam": 0.1, "muon": 0.144, "normalized": 0.1},
-    "plateau": {"sgd": 0.1, "momentum": 0.1, "adam": 0.1, "muon": 0.144, "normalized": 0.1},
-    "matrix": {"sgd": 0.5, "momentum": 0.1, "adam": 0.1, "muon": 0.144, "normalized": 0.1},
+    "ravine": {"sgd": 0.5, "momentum": 0.1, "adam": 0.1, "muon": 0.1, "normalized": 0.07},
+    "banana": {"sgd": 0.1, "momentum": 0.05, "adam": 0.1, "muon": 0.1, "normalized": 0.07},
+    "plateau": {"sgd": 0.1, "momentum": 0.1, "adam": 0.1, "muon": 0.1, "normalized": 0.07},
+    "matrix": {"sgd": 0.5, "momentum": 0.1, "adam": 0.1, "muon": 0.1, "normalized": 0.07},
 }
-"""Learning rates that tell the story, by landscape; they are not the best ones. Muon's 0.144 is a step of 0.1
-in two dimensions."""
+"""Learning rates that tell the story, by landscape; they are not the best ones."""
 
 STEPS = 200
 DECAYING = 0.3  # share of the steps in which the rates fall linearly to zero
@@ -117,9 +116,9 @@ def _plateau() -> Landscape:
 def _matrix() -> Landscape:
     """A quadratic in a 2 x 2 matrix W, steep in one singular direction and flat in the other.
 
-    In the frame S = U^T W V the loss is half of (s11 - 1)^2 + (s22 - 1)^2 / 100 + s12^2 + s21^2. A start
-    with s12 = s21 = 0 has a gradient with the singular values |s11 - 1| and |s22 - 1| / 100. s11 and s22 are
-    what is drawn.
+    In the frame S = U^T W V the loss is half of (s11 - 1)^2 + (s22 - 1)^2 / 100 + s12^2 + s21^2. A start with
+    s12 = s21 = 0 has a gradient with the singular values |s11 - 1| and |s22 - 1| / 100; s11 and s22 are
+    drawn.
     """
     left, right = _turn(35), _turn(-20)
     curvature = np.array([[1.0, 1.0], [1.0, 0.01]])
@@ -196,7 +195,7 @@ def direction(name: str, gradient: Array, memory: dict[str, Array], beta: float)
 
 @dataclass(frozen=True)
 class Run:
-    """One optimizer's way from the start (step 0) to the end. NaN after the path has gone too far."""
+    """One optimizer's way, from the start (step 0) to the end; NaN where it had already gone too far."""
 
     points: Array  # (steps + 1, 2) as drawn
     losses: Array  # (steps + 1,)

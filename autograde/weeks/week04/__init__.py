@@ -1,0 +1,1 @@
+"""Hidden side of week 4."""
