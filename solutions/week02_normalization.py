@@ -31,6 +31,7 @@ from torch import Tensor
 
 # %% role="show"
 import lmcourse.figures.averages as pictures
+import lmcourse.widgets
 from lmcourse.checks import check, predict, quiz
 from lmcourse.checks.drivers.week02 import TinyModel
 from lmcourse.figures import show_figure
@@ -55,7 +56,11 @@ from lmcourse.figures import show_figure
 #   \text{example mean} = \frac{1}{m} \sum_k \frac{1}{n_k} \sum_i \ell_{k,i}.$$
 #
 # Read off the weight of one token: $1 / \sum_k n_k$ in the first, $1 / (m \, n_k)$ in the second. In the first all
-# tokens are equal. In the second all examples are equal, so a token in a short example weighs more.
+# tokens are equal. In the second all examples are equal, so a token in a short example weighs more. Move the lengths and
+# watch the weights.
+
+# %% role="show"
+lmcourse.widgets.denominator()
 
 # %% [markdown] exercise="W2.1" role="why"
 # **Why.** Before you write a function that averages, do it once by hand. You will meet these two numbers again as the
