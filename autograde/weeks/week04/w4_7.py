@@ -33,7 +33,7 @@ def _swapped(one: str, other: str) -> dict[str, object]:
 EXERCISE.mutant("adam and muon exchanged", "Your adam and muon are exchanged: look at the length of a step.")(
     _swapped("adam", "muon")
 )
-EXERCISE.mutant("sgd and momentum exchanged", "Your sgd and momentum are exchanged: which gathers speed?")(
+EXERCISE.mutant("sgd and momentum exchanged", "Your sgd and momentum are exchanged: one of them gathers speed.")(
     _swapped("sgd", "momentum")
 )
 EXERCISE.mutant(
