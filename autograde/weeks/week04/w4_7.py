@@ -33,11 +33,12 @@ def _swapped(one: str, other: str) -> dict[str, object]:
 EXERCISE.mutant("adam and muon exchanged", "Your adam and muon are exchanged: look at the length of a step.")(
     _swapped("adam", "muon")
 )
-EXERCISE.mutant("sgd and momentum exchanged", "Your sgd and momentum are exchanged: one of them gathers speed.")(
-    _swapped("sgd", "momentum")
-)
 EXERCISE.mutant(
-    "adam and sgd exchanged", "Your adam and sgd are exchanged: whose first steps are full on the plateau?"
+    "sgd and momentum exchanged", "Your sgd and momentum are exchanged: one of them gathers speed."
+)(_swapped("sgd", "momentum"))
+EXERCISE.mutant(
+    "adam and sgd exchanged",
+    "Your adam and sgd are exchanged: on the plateau only one of them sets out at full speed.",
 )(_swapped("adam", "sgd"))
 EXERCISE.mutant("momentum and muon exchanged", "Your momentum and muon are exchanged.")(
     _swapped("momentum", "muon")
