@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from autograde.grading.cluster import grade_on_cluster
     from autograde.grading.pool import grade_all
     from autograde.intake.entries import opened
+    from autograde.judge import confinement
     from autograde.judge.limits import Limits
     from autograde.project import COURSE, PROJECT, cores
     from lmcourse import exercises as registry
@@ -69,9 +70,11 @@ def run(args: argparse.Namespace) -> int:
     if not 0 < args.time_limit <= 3600:
         raise CourseError(f"--time-limit must lie in 0..3600 seconds, but is {args.time_limit:g}")
     week = registry.week(args.week)
+    limits = Limits(cell_seconds=args.time_limit, allow_unconfined=args.allow_unconfined)
     if args.scheduler:
         crew = partial(grade_on_cluster, address=args.scheduler)
     else:
+        confinement.require(limits)
         crew = partial(grade_all, jobs=jobs)
     with opened(args.submissions) as folder:
         plan = batch.plan(
@@ -79,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             folder,
             args.course or COURSE,
             args.out or PROJECT / "build" / "grades" / week.id,
-            Limits(cell_seconds=args.time_limit, allow_unconfined=args.allow_unconfined),
+            limits,
             force=args.force,
             only=[e for value in args.only for e in value.split(",")],
             students=args.students,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lmcourse.cli.main import dispatch
 
-COMMANDS = ("build", "execute", "matrix", "grade")
+COMMANDS = ("build", "execute", "matrix", "grade", "doctor")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
