@@ -25,6 +25,7 @@ import torch
 
 MAX_DEPTH = 50
 MAX_KEYS = 10_000  # of one dict or set: colliding keys must not cost the reader hours
+MAX_SAME_HASH = 64  # among the keys of one dict or set, beyond those that are equal
 MAX_INT_BITS = 8_192
 MAX_BRACKETS = 4  # in the tree, for each part that it may have: a node needs two, texts may hold more
 
@@ -196,6 +197,12 @@ class _Writer:
             raise Unencodable(f"a dict or set of more than {MAX_KEYS} entries")
 
 
+def _check_hashes(keys: list) -> None:
+    """Numbers can be chosen so that all their hashes are one; a table of them takes a time that is squared."""
+    if len(keys) - len({hash(key) for key in keys}) > MAX_SAME_HASH:
+        raise BadMessage("keys that collide")
+
+
 class _Reader:
     def __init__(self, buffer: memoryview, bind: Callable[[str], Callable] | None, caps: Caps) -> None:
         self.buffer = buffer
@@ -234,9 +241,13 @@ class _Reader:
         if kind in ("d", "s") and len(body) > MAX_KEYS:
             raise BadMessage("too many keys")
         if kind == "d":
-            return {self.node(k, depth): self.node(v, depth) for k, v in body}
+            pairs = [(self.node(k, depth), self.node(v, depth)) for k, v in body]
+            _check_hashes([key for key, _ in pairs])
+            return dict(pairs)
         if kind == "s":
-            return {self.node(v, depth) for v in body}
+            members = [self.node(v, depth) for v in body]
+            _check_hashes(members)
+            return set(members)
         if kind == "z":
             real, imaginary = body
             return complex(float(real), float(imaginary))
