@@ -14,8 +14,8 @@ LIBRARIES = (
     "matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib_inline.backend_inline", "ipywidgets",
     "torch.testing", "torch.utils.data", "IPython.display",
 )  # fmt: skip
-# Not what a notebook imports: commands, and browsers' parts that only import others.
-NOT_NEEDED = ("cli", "handin", "distributed")
+# What no cell imports that a judge runs: commands, and what runs whole notebooks. They can be imported late.
+NOT_NEEDED = ("lmcourse.cli", "lmcourse.handin", "lmcourse.distributed", "lmcourse.checks.notebook")
 
 
 def warm_up() -> Shell:
@@ -61,6 +61,6 @@ def _load_course() -> None:
     import lmcourse
 
     for module in pkgutil.walk_packages(lmcourse.__path__, "lmcourse.", onerror=lambda name: None):
-        if module.name.split(".")[1] not in NOT_NEEDED and not module.name.endswith("__main__"):
+        if not module.name.startswith(NOT_NEEDED) and not module.name.endswith("__main__"):
             with suppress(ImportError):
                 importlib.import_module(module.name)
