@@ -198,7 +198,7 @@ class _Writer:
 
 
 def _check_hashes(keys: list) -> None:
-    """Numbers can be chosen so that all their hashes are one; a table of them takes a time squared."""
+    """Keys can be chosen so that all their hashes are equal; a table of them takes quadratic time."""
     if len(keys) - len({hash(key) for key in keys}) > MAX_SAME_HASH:
         raise BadMessage("keys that collide")
 
