@@ -226,8 +226,8 @@ predict("W3.2", "3.4e38 is below float32's largest number. What is it in bfloat1
 # pulled towards zero, a little, at every step.
 #
 # **It happened.** A rounding trick in apex kept a bfloat16 weight plus the 16 lost bits, so that the two together are
-# the float32 master. Putting them together again was off in rare cases, because the bfloat16 half had been rounded and
-# not cut ([NVIDIA/apex#1842](https://github.com/NVIDIA/apex/issues/1842)).
+# the float32 master. Users found that putting them together again was off in rare cases
+# ([NVIDIA/apex#1842](https://github.com/NVIDIA/apex/issues/1842)).
 
 # %% [markdown]
 # ## Rounding by chance
@@ -407,8 +407,8 @@ predict("W3.4", "You save only the bfloat16 weights and resume. What exactly is 
 # **What this breaks in real training.** A model loaded in bfloat16 as a whole and trained with an ordinary optimizer has no
 # masters. It trains, since large updates pass, and stops improving early.
 #
-# **It happened.** A user of torchtune compared fine-tuning in bfloat16 and in float32 and found the former far behind, at
-# the same settings; the thread ends at rounding of the weights' updates
+# **It happened.** A user of torchtune reported that fine-tuning converged very badly in bfloat16; the maintainers compared
+# with float32
 # ([meta-pytorch/torchtune#2254](https://github.com/meta-pytorch/torchtune/issues/2254)).
 
 # %% [markdown]
